@@ -1,0 +1,196 @@
+"""The reverse sweep: walk the records backwards, call the rules, sum what they give.
+
+The sweep is the same for raw NumPy arrays (first order), tensors (recorded by an outer tape), jax tracers (compiled) and
+batched values (Jacobians): only the namespace ``xp`` and the kind of values differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.errors import InternalError, message
+
+
+class Sweep:
+    """One walk over the records of a tape."""
+
+    __slots__ = ("cotangents", "needed", "raw", "sparse", "xp")
+
+    def __init__(self, xp: Any, raw: bool, needed: Any, sparse: Any = ()) -> None:
+        self.xp = xp
+        self.raw = raw  # rules get arrays; otherwise tensors, so that what they do is recorded
+        self.needed = needed  # the keys that lead to a source
+        self.sparse = sparse  # the keys whose gradient a gather may give as IndexedSlices
+        self.cotangents: dict[Any, Any] = {}
+
+    def run(self, records: dict, keep: Any) -> None:
+        """Pull the cotangents back through ``records``, latest first, dropping each record as it is passed.
+
+        The cotangents of the keys in ``keep`` stay.
+        """
+        cotangents = self.cotangents
+        while records:
+            key, record = records.popitem()
+            pull = record[0]
+            if pull is None:
+                continue
+            if pull is pull_several:
+                pull(record, [cotangents.get(k) if k in keep else cotangents.pop(k, None) for k in record[7]], self)
+                continue
+            g = cotangents.get(key)
+            if g is not None:
+                if key not in keep:
+                    del cotangents[key]
+                pull(record, g, self)
+
+    def add(self, op: Any, key: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> None:
+        """Sum ``g`` into the cotangent of ``key``, in the shape and dtype of the value it belongs to."""
+        if g is None:
+            return
+        if type(g) is not IndexedSlices:
+            value = g if self.raw else g._array
+            if value.shape != shape or value.dtype is not dtype:
+                g = fit(self.xp, op, g, shape, dtype)
+        cotangents = self.cotangents
+        if key in cotangents:
+            g = _sum(self.xp, cotangents[key], g)
+        cotangents[key] = g
+
+
+def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """``g`` summed over the axes that broadcasting added, and only those: any other difference is a wrong rule."""
+    received = xp.shape(g)
+    if received != shape:
+        extra = len(received) - len(shape)
+        if extra > 0 and received[extra:] == shape:  # a bias
+            return _typed(xp, xp.sum(g, axis=tuple(range(extra)) if extra > 1 else 0), dtype)
+        axes = [*range(extra)]
+        explained = extra >= 0
+        if explained:
+            for i, n in enumerate(shape, extra):
+                if received[i] != n:
+                    axes.append(i)
+                    explained = explained and n == 1
+        if not explained:
+            raise InternalError(
+                message(
+                    f"The derivative rule of {op.name} returned a gradient of the wrong shape.",
+                    received=f"{received}",
+                    expected=f"{shape}, or a shape that broadcasting made of it",
+                    fix=f"correct the rule of {op.name}",
+                )
+            )
+        g = xp.reshape(xp.sum(g, axis=tuple(axes)), shape=shape)
+    return _typed(xp, g, dtype)
+
+
+def _typed(xp: Any, g: Any, dtype: Any) -> Any:
+    """A half type times a Python number is float32 in NumPy, and a real input of a complex op has a real gradient."""
+    return g if xp.dtype(g) == dtype else xp.astype(g, dtype=dtype)
+
+
+def _sum(xp: Any, x: Any, y: Any) -> Any:
+    if type(x) is IndexedSlices or type(y) is IndexedSlices:
+        return IndexedSlices._combined(xp, x, y)
+    return xp.add(x, y)
+
+
+# One pull function per record layout: (pull, op, keys, …)
+
+
+def pull_unary(record: tuple, g: Any, sweep: Sweep) -> None:
+    _, op, (key,), shape, dtype, out, x = record
+    if key not in sweep.needed:
+        return
+    if sweep.raw:
+        if out is not None:
+            out = out._array
+        if x is not None:
+            x = x._array
+    if op.rules is None:
+        raise unregistered(op)
+    rules = op.conjugated if dtype.kind == "c" else op.quick
+    sweep.add(op, key, rules[0](sweep.xp, g, out, x, None), shape, dtype)
+
+
+def pull_binary(record: tuple, g: Any, sweep: Sweep) -> None:
+    _, op, (key_x, key_y), shape_x, shape_y, dtype, out, x, y = record
+    if op.rules is None:
+        raise unregistered(op)
+    if sweep.raw:
+        if out is not None:
+            out = out._array
+        if x is not None:
+            x = x._array
+        if y is not None:
+            y = y._array
+    rule_x, rule_y = op.quick
+    if key_x in sweep.needed and rule_x is not None:
+        sweep.add(op, key_x, rule_x(sweep.xp, g, out, x, y), shape_x, dtype)
+    if key_y in sweep.needed and rule_y is not None:
+        sweep.add(op, key_y, rule_y(sweep.xp, g, out, x, y), shape_y, dtype)
+
+
+def pull_several(record: tuple, gs: list, sweep: Sweep) -> None:
+    """A record with several outputs: one that nothing used contributes zeros, unless none was used."""
+    if gs.count(None) == len(gs):
+        return
+    zeros = sweep.xp.zeros
+    outputs = record[8]
+    filled = tuple([zeros(shape=s, dtype=d) if g is None else g for g, (s, d) in zip(gs, outputs)])
+    pull_general(record, filled, sweep)
+
+
+def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
+    _, op, keys, shapes, dtypes, kept, attributes, _, _ = record
+    if op.rules is None:
+        raise unregistered(op)
+    xp = sweep.xp
+    if sweep.raw and kept:
+        kept = {name: _raw(value) for name, value in kept.items()}
+    if op.variadic:
+        parts = _call(op.rules[0], xp, g, kept, attributes, shapes)
+        if len(parts) != len(keys):
+            raise miscounted(op, len(keys), len(parts))
+        for key, part, shape, dtype in zip(keys, parts, shapes, dtypes):
+            if key in sweep.needed:
+                sweep.add(op, key, part, shape, dtype)
+        return
+    for i, rule in enumerate(op.rules):
+        key = keys[i]
+        if rule is not None and key in sweep.needed:
+            if op.sparse is not None and key in sweep.sparse:
+                part = op.sparse(xp, g, kept, attributes, shapes)
+            else:
+                part = _call(rule, xp, g, kept, attributes, shapes)
+            sweep.add(op, key, part, shapes[i], dtypes[i])
+
+
+def _call(rule: tuple, xp: Any, g: Any, kept: dict, attributes: dict, shapes: tuple) -> Any:
+    function, values, names, shape_names = rule
+    named = {name: attributes[name] for name in names}
+    for name, i in shape_names:
+        named[name] = shapes if i is None else shapes[i]
+    return function(xp, g, *[kept[value] for value in values], **named)
+
+
+def _raw(value: Any) -> Any:
+    return tuple(v._array for v in value) if type(value) is tuple else value._array
+
+
+def unregistered(op: Any) -> LookupError:
+    return LookupError(
+        message(
+            f"gradient registry has no entry for: {op.label}",
+            received=f"a path from the target to a source through {op.name}",
+            fix=f"give the op a rule with gradtape.extend, or cut the path with tf.stop_gradient before {op.name}",
+        )
+    )
+
+
+def miscounted(op: Any, expected: int, received: int) -> InternalError:
+    few = "few" if received < expected else "many"
+    return InternalError(
+        f"Recorded operation '{op.label}' returned too {few} gradients. Expected {expected} but received {received}"
+    )

@@ -1,0 +1,344 @@
+"""The dialect on values that carry a hidden leading axis: one sweep then gives all rows of a Jacobian.
+
+`BATCHED` has a rule per dialect function; ops and derivative rules are composed of those, so they need none of their own.
+The array inside a `Batched` may be a NumPy array, a tensor (then the batched work is recorded) or a jax array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.callsite import logger
+from gradtape.core.op import RECORDED
+from gradtape.core.tensor import BatchedTensor, Tensor, store
+from gradtape.xp import dialect
+from gradtape.xp import numpy as NUMPY
+
+
+class Batched:
+    """A value for each index of a leading axis that rules do not see: ``shape`` is that of one value."""
+
+    __slots__ = ("value",)
+    __array_priority__ = 200
+    __array_ufunc__ = None  # ndarray + Batched asks Batched
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return _inner(self.value).shape(self.value)[1:]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def dtype(self) -> np.dtype:
+        return _inner(self.value).dtype(self.value)
+
+    def __repr__(self) -> str:
+        return f"Batched({self.value!r})"
+
+
+store(Batched, BatchedTensor)
+
+
+class _Batched:
+    """The namespace; its functions are set below."""
+
+    @staticmethod
+    def scope() -> Any:
+        return NUMPY.scope()
+
+    @staticmethod
+    def shape(x: Any) -> tuple[int, ...]:
+        return x.shape if type(x) is Batched else _inner(x).shape(x)
+
+    @staticmethod
+    def dtype(x: Any) -> np.dtype:
+        return x.dtype if type(x) is Batched else _inner(x).dtype(x)
+
+
+BATCHED: Any = _Batched()
+
+
+def _inner(value: Any) -> Any:
+    """The namespace of the array inside."""
+    if isinstance(value, (np.ndarray, np.generic, int, float, complex, bool)):
+        return NUMPY
+    if isinstance(value, Tensor):
+        return RECORDED
+    from gradtape.xp import jax as JAX
+
+    return JAX
+
+
+def _namespace(args: tuple) -> Any:
+    """The namespace for a mixture: recorded wins over raw, jax over NumPy."""
+    found = NUMPY
+    for x in args:
+        inner = _inner(x.value if type(x) is Batched else x)
+        if inner is RECORDED:
+            return RECORDED
+        if inner is not NUMPY:
+            found = inner
+    return found
+
+
+def _rank(x: Any) -> int:
+    return len(BATCHED.shape(x))
+
+
+def _rule(*names: str) -> Callable:
+    """Register a batching rule ``rule(xp, name, *args, **attrs)``; it sees Batched arguments and returns the raw value."""
+
+    def register(rule: Callable) -> Callable:
+        for name in names:
+            setattr(BATCHED, name, _entry(name, rule))
+        return rule
+
+    return register
+
+
+def _entry(name: str, rule: Callable) -> Callable:
+    def call(*args: Any, **attributes: Any) -> Any:
+        xp = _namespace(args)
+        if not any(type(x) is Batched for x in args):
+            return getattr(xp, name)(*args, **attributes)
+        return Batched(rule(xp, name, *args, **attributes))
+
+    return call
+
+
+def _all_batched(xp: Any, args: tuple) -> list:
+    """Every argument with the leading axis, by broadcasting those that have none."""
+    size = next(xp.shape(x.value)[0] for x in args if type(x) is Batched)
+    return [x.value if type(x) is Batched else xp.broadcast_to(x, shape=(size, *xp.shape(x))) for x in args]
+
+
+def _shift(axis: Any, rank: int) -> Any:
+    """An axis (or several, or None for all) of one value as an axis of the batched array."""
+    if axis is None:
+        return tuple(range(1, rank + 1))
+    if isinstance(axis, (tuple, list)):
+        return tuple(a % rank + 1 for a in axis)
+    return axis % rank + 1
+
+
+@_rule(*(name for name in dialect.ELEMENTWISE))
+def _elementwise(xp: Any, name: str, *args: Any, **attributes: Any) -> Any:
+    rank = max(map(_rank, args))
+    return getattr(xp, name)(*(_aligned(xp, x, rank) for x in args), **attributes)
+
+
+def _aligned(xp: Any, x: Any, rank: int) -> Any:
+    """The array of ``x`` with axes of length 1 behind the batch axis, so that broadcasting meets the right ones."""
+    if type(x) is not Batched:
+        return x
+    if x.ndim == rank:
+        return x.value
+    batch, *shape = xp.shape(x.value)
+    return xp.reshape(x.value, shape=(batch, *[1] * (rank - len(shape)), *shape))
+
+
+@_rule("sum", "prod", "max", "min", "any", "all")
+def _reduction(xp: Any, name: str, x: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
+    return getattr(xp, name)(x.value, axis=_shift(axis, x.ndim), keepdims=keepdims)
+
+
+@_rule("argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "flip", "roll", "repeat", "squeeze")
+def _along_axis(xp: Any, name: str, x: Any, *, axis: Any, **attributes: Any) -> Any:
+    return getattr(xp, name)(x.value, axis=_shift(axis, x.ndim), **attributes)
+
+
+@_rule("expand_dims")
+def _expand_dims(xp: Any, name: str, x: Any, *, axis: Any) -> Any:
+    added = len(axis) if isinstance(axis, tuple) else 1
+    return xp.expand_dims(x.value, axis=_shift(axis, x.ndim + added))
+
+
+@_rule("reshape")
+def _reshape(xp: Any, name: str, x: Any, *, shape: Any) -> Any:
+    batch = xp.shape(x.value)[0]
+    if -1 in shape:
+        known = int(np.prod([n for n in shape if n != -1]))
+        shape = tuple(x.size // max(known, 1) if n == -1 else n for n in shape)
+    return xp.reshape(x.value, shape=(batch, *shape))
+
+
+@_rule("broadcast_to")
+def _broadcast_to(xp: Any, name: str, x: Any, *, shape: Any) -> Any:
+    batch = xp.shape(x.value)[0]
+    return xp.broadcast_to(_aligned(xp, x, len(shape)), shape=(batch, *shape))
+
+
+@_rule("transpose")
+def _transpose(xp: Any, name: str, x: Any, *, axes: Any) -> Any:
+    axes = tuple(reversed(range(x.ndim))) if axes is None else axes
+    return xp.transpose(x.value, axes=(0, *(_shift(a, x.ndim) for a in axes)))
+
+
+@_rule("matrix_transpose", "adjoint")
+def _matrix_transpose(xp: Any, name: str, x: Any) -> Any:
+    return getattr(xp, name)(x.value)
+
+
+@_rule("concatenate")
+def _concatenate(xp: Any, name: str, *xs: Any, axis: int) -> Any:
+    return xp.concatenate(*_all_batched(xp, xs), axis=_shift(axis, _rank(xs[0])))
+
+
+@_rule("stack")
+def _stack(xp: Any, name: str, *xs: Any, axis: int) -> Any:
+    return xp.stack(*_all_batched(xp, xs), axis=_shift(axis, _rank(xs[0]) + 1))
+
+
+@_rule("tile")
+def _tile(xp: Any, name: str, x: Any, *, repeats: Any) -> Any:
+    return xp.tile(x.value, repeats=(1, *repeats))
+
+
+@_rule("pad")
+def _pad(xp: Any, name: str, x: Any, *, widths: Any, value: Any = 0) -> Any:
+    return xp.pad(x.value, widths=((0, 0), *widths), value=value)
+
+
+@_rule("getitem")
+def _getitem(xp: Any, name: str, x: Any, *, index: Any) -> Any:
+    return xp.getitem(x.value, index=(slice(None), *index))
+
+
+@_rule("put_slice")
+def _put_slice(xp: Any, name: str, x: Any, *, index: Any, shape: Any) -> Any:
+    return xp.put_slice(x.value, index=(slice(None), *index), shape=(xp.shape(x.value)[0], *shape))
+
+
+@_rule("take")
+def _take(xp: Any, name: str, x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
+    if type(indices) is not Batched and batch_dims == 0:
+        return xp.take(x.value, indices, axis=axis + 1)
+    x, indices = _all_batched(xp, (x, indices))
+    return xp.take(x, indices, axis=axis + 1, batch_dims=batch_dims + 1)
+
+
+@_rule("take_transpose")
+def _take_transpose(xp: Any, name: str, x: Any, indices: Any, *, axis: int, shape: Any, batch_dims: int = 0) -> Any:
+    if type(indices) is not Batched and batch_dims == 0:
+        return xp.take_transpose(x.value, indices, axis=axis + 1, shape=(xp.shape(x.value)[0], *shape))
+    x, indices = _all_batched(xp, (x, indices))
+    return xp.take_transpose(x, indices, axis=axis + 1, shape=(xp.shape(x)[0], *shape), batch_dims=batch_dims + 1)
+
+
+@_rule("take_along_axis")
+def _take_along_axis(xp: Any, name: str, x: Any, indices: Any, *, axis: int) -> Any:
+    axis = _shift(axis, _rank(x))
+    return xp.take_along_axis(*_all_batched(xp, (x, indices)), axis=axis)
+
+
+@_rule("along_axis_transpose")
+def _along_axis_transpose(xp: Any, name: str, x: Any, indices: Any, *, axis: int, shape: Any) -> Any:
+    axis = _shift(axis, _rank(x))
+    x, indices = _all_batched(xp, (x, indices))
+    return xp.along_axis_transpose(x, indices, axis=axis, shape=(xp.shape(x)[0], *shape))
+
+
+@_rule("gather_nd")
+def _gather_nd(xp: Any, name: str, x: Any, indices: Any) -> Any:
+    return xp.gather_nd(*_with_batch_index(xp, x, indices))
+
+
+@_rule("scatter_nd")
+def _scatter_nd(xp: Any, name: str, x: Any, indices: Any, *, shape: Any) -> Any:
+    x, indices = _with_batch_index(xp, x, indices)
+    return xp.scatter_nd(x, indices, shape=(xp.shape(x)[0], *shape))
+
+
+def _with_batch_index(xp: Any, x: Any, indices: Any) -> tuple:
+    """Both batched, and the batch index put in front of each index vector."""
+    x, indices = _all_batched(xp, (x, indices))
+    shape = xp.shape(indices)
+    count = np.arange(shape[0], dtype=xp.dtype(indices)).reshape(-1, *[1] * (len(shape) - 1))
+    first = np.broadcast_to(count, (*shape[:-1], 1))
+    return x, xp.concatenate(first, indices, axis=len(shape) - 1)
+
+
+@_rule("one_hot")
+def _one_hot(xp: Any, name: str, indices: Any, **attributes: Any) -> Any:
+    return xp.one_hot(indices.value, **attributes)
+
+
+@_rule("matmul")
+def _matmul(xp: Any, name: str, x: Any, y: Any) -> Any:
+    if type(y) is not Batched and _rank(y) == 2 and x.ndim == 2:
+        # One product of (batch·rows) rows instead of one product per batch index.
+        batch, rows, depth = xp.shape(x.value)
+        flat = xp.matmul(xp.reshape(x.value, shape=(batch * rows, depth)), y)
+        return xp.reshape(flat, shape=(batch, rows, xp.shape(y)[1]))
+    rank = max(_rank(x), _rank(y))
+    return xp.matmul(_aligned(xp, x, rank), _aligned(xp, y, rank))
+
+
+@_rule("einsum")
+def _einsum(xp: Any, name: str, *xs: Any, equation: str) -> Any:
+    inputs, output = equation.split("->")
+    letter = next(c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in equation)
+    terms = [letter + t if type(x) is Batched else t for t, x in zip(inputs.split(","), xs)]
+    values = [x.value if type(x) is Batched else x for x in xs]
+    return xp.einsum(*values, equation=f"{','.join(terms)}->{letter}{output}")
+
+
+for _name in dialect.CREATION:
+    setattr(BATCHED, _name, getattr(NUMPY, _name))
+
+_said: set[str] = set()
+
+
+def loop(name: str) -> Callable:
+    """A batching rule that runs the function once per batch index; says so once."""
+
+    def rule(xp: Any, name: str, *args: Any, **attributes: Any) -> Any:
+        if name not in _said:
+            _said.add(name)
+            logger.warning("No batching rule for %s: the Jacobian runs it in a loop.", name)
+        size = next(xp.shape(x.value)[0] for x in args if type(x) is Batched)
+        rows = [
+            getattr(xp, name)(*(xp.getitem(x.value, index=(i,)) if type(x) is Batched else x for x in args), **attributes)
+            for i in range(size)
+        ]
+        return xp.stack(*rows, axis=0)
+
+    return _entry(name, rule)
+
+
+def _operator(name: str, reflected: bool = False) -> Callable:
+    function = getattr(BATCHED, name)
+    if reflected:
+        return lambda self, other: function(_lift(other, self), self)
+    return lambda self, other: function(self, _lift(other, self))
+
+
+def _lift(other: Any, like: Batched) -> Any:
+    """A Python number as an array of the batched value's dtype."""
+    return np.asarray(other, like.dtype) if type(other) in (int, float, complex, bool) else other
+
+
+for _symbol, _name in {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "matmul": "matmul",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+}.items():  # fmt: skip
+    setattr(Batched, f"__{_symbol}__", _operator(_name))
+    setattr(Batched, f"__r{_symbol}__", _operator(_name, reflected=True))
+for _symbol, _name in {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"
+}.items():
+    setattr(Batched, f"__{_symbol}__", _operator(_name))
+Batched.__neg__ = lambda self: BATCHED.negative(self)  # type: ignore[attr-defined]
+Batched.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]

@@ -1,0 +1,316 @@
+"""From Python and NumPy values to tensors: `convert_to_tensor`, `constant`, and operands of an op."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradtape.core import dtypes
+from gradtape.core.shape import as_tuple
+from gradtape.core.tensor import Tensor, wrap
+from gradtape.errors import InvalidArgumentError, message
+
+_new = object.__new__
+_INT32 = np.iinfo(np.int32)
+
+
+class Convertible:
+    """Base of our own classes that stand for a tensor (Variable, IndexedSlices): they say how to become one."""
+
+    __slots__ = ()
+
+    def _to_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
+        """A tensor that the user may hold, and ask gradients for by itself."""
+        raise NotImplementedError
+
+    def _operand(self) -> Tensor:
+        """A tensor that only the running op will see."""
+        return self._to_tensor()
+
+
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+    """The tensor for a value; a tensor is returned as it is.
+
+    >>> convert_to_tensor([1, 2.5])
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([1. , 2.5], dtype=float32)>
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and value.dtype is not wanted:
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
+            )
+        return value
+    if isinstance(value, Convertible):
+        return value._to_tensor(wanted)
+    if wanted is None and dtype_hint is not None:
+        try:
+            return convert_to_tensor(value, dtype_hint)
+        except (TypeError, ValueError):
+            pass
+    return from_python(value, wanted)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A constant tensor from a Python or NumPy value.
+
+    >>> constant(3.0, shape=(2,))
+    <tf.Tensor: shape=(2,), dtype=float32, numpy=array([3., 3.], dtype=float32)>
+    """
+    if isinstance(value, Tensor):
+        if dtype is not None and value.dtype != dtypes.as_dtype(dtype):
+            raise TypeError(f"Expected tensor {value} with dtype {dtypes.as_dtype(dtype)!r}, but got dtype {value.dtype!r}.")
+        tensor = value
+    elif isinstance(value, (list, tuple)) and any(isinstance(leaf, Tensor) for leaf in _leaves(value)):
+        raise ValueError(
+            message(
+                "tf.constant does not take a list that contains tensors.",
+                fix="use tf.stack or tf.convert_to_tensor, which are differentiable",
+            )
+        )
+    else:
+        tensor = convert_to_tensor(value, dtype)
+    return tensor if shape is None else _filled(tensor, as_tuple(shape))
+
+
+def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    array = tensor._array
+    if array.size == int(np.prod(shape)):
+        return wrap(array.reshape(shape))
+    if array.size == 1:
+        return wrap(np.full(shape, array.reshape(()), array.dtype))
+    raise TypeError(
+        f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from the value) has "
+        f"{array.size} elements, but got `shape` {shape} with {int(np.prod(shape))} elements)."
+    )
+
+
+def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
+    """The other operand of a binary op, in its tensor's dtype: Python and NumPy values bend, tensors do not.
+
+    ``right`` is the op, given when the value stands on its right side: there TensorFlow's error is the kernel's.
+    """
+    kind = type(value)
+    if kind is float and dtype.kind in "fc" or kind is int and dtype.kind == "f":
+        tensor = _new(Tensor)
+        tensor._array = np.asarray(value, dtype)
+        tensor._key = None
+        return tensor
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Convertible):
+        return value._operand()
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSUMm":
+        return wrap(_cast(value, dtype))
+    try:
+        return from_python(value, dtypes.of(dtype))
+    except TypeError:
+        if right is None or not isinstance(value, (float, complex)):
+            raise
+    raise wrong_dtype(right, 1, dtype, from_python(value, None)._array.dtype)
+
+
+def wrong_dtype(op: Any, position: int, expected: np.dtype, received: np.dtype) -> InvalidArgumentError:
+    """The error for two tensors of different dtypes in one op."""
+    want, have = dtypes.of(expected), dtypes.of(received)
+    return InvalidArgumentError(
+        message(
+            f"cannot compute {op.label} as input #{position}(zero-based) was expected to be a {want.word} tensor "
+            f"but is a {have.word} tensor [Op:{op.label}]",
+            fix=f"convert one of them: tf.cast(x, {want!r}). Tensors of different dtypes are not promoted",
+        )
+    )
+
+
+def _cast(array: Any, dtype: np.dtype) -> np.ndarray:
+    """A copy of a NumPy value in another dtype, without warnings (complex to real drops the imaginary part)."""
+    array = np.asarray(array)
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def from_python(value: Any, dtype: dtypes.DType | None) -> Tensor:
+    """A new tensor from anything that is not one of ours."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _from_numpy(value, dtype)
+    kind = type(value)
+    if kind in (bool, int, float, complex, str, bytes):
+        return _from_leaves(value, {kind}, dtype)
+    if isinstance(value, (list, tuple)):
+        return _from_sequence(value, dtype)
+    if hasattr(value, "__gradtape_tensor__"):
+        return convert_to_tensor(value.__gradtape_tensor__(), dtype)
+    if hasattr(value, "__array__") or isinstance(value, (memoryview, bytearray)):
+        return _from_numpy(np.asarray(value), dtype)
+    if isinstance(value, range) or hasattr(value, "_dims"):  # a TensorShape
+        return _from_sequence(list(value), dtype)
+    if isinstance(value, (bool, int, float, complex, str, bytes)):  # subclasses: enums and the like
+        return _from_leaves(value, {next(k for k in type(value).__mro__ if k in _RANKS or k in (str, bytes))}, dtype)
+    raise ValueError(
+        message(
+            f"Attempt to convert a value ({value!r}) with an unsupported type ({type(value)}) to a Tensor.",
+            expected="a number, string, array, tensor, variable, or a nested list of them",
+        )
+    )
+
+
+def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Tensor:
+    array = np.asarray(value)
+    if array.dtype.kind in "SU":
+        array = np.array([_bytes(s) for s in array.ravel().tolist()], object).reshape(array.shape)
+    if array.dtype.kind == "O":
+        if not all(isinstance(leaf, (str, bytes)) for leaf in array.ravel()):
+            return _from_sequence(array.tolist(), dtype)
+        array = np.array([_bytes(s) for s in array.ravel()], object).reshape(array.shape)
+    own = dtypes.of(array.dtype.newbyteorder("=") if array.dtype.kind != "V" else array.dtype)
+    if own is None:
+        raise ValueError(
+            message(
+                f"Failed to convert a NumPy array to a Tensor (Unsupported object type {array.dtype}).",
+                received=f"an array of dtype {array.dtype} and shape {array.shape}",
+                expected="numbers, booleans or strings",
+            )
+        )
+    if dtype is None or dtype is own:
+        return wrap(np.array(array, own.numpy, copy=True))
+    if dtypes.string in (own, dtype):
+        raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
+    return wrap(_cast(array, dtype.numpy))
+
+
+def _from_sequence(value: Any, dtype: dtypes.DType | None) -> Tensor:
+    leaves = list(_leaves(value))
+    if any(isinstance(leaf, (Tensor, Convertible)) for leaf in leaves):
+        return _packed(value, dtype, leaves)
+    kinds = set(map(type, leaves))
+    if any(issubclass(kind, (np.ndarray, np.generic)) for kind in kinds):
+        try:
+            return _from_numpy(np.array(value), dtype)
+        except ValueError as error:
+            raise _ragged(value) from error
+    return _from_leaves(value, kinds, dtype)
+
+
+def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
+    """A list that contains tensors is stacked, and the stack is recorded."""
+    from gradtape.core.op import RECORDED
+
+    if dtype is None:
+        dtype = next(leaf.dtype for leaf in leaves if isinstance(leaf, (Tensor, Convertible)))
+    parts = [convert_to_tensor(v, dtype) for v in value]
+    if len({p._array.shape for p in parts}) > 1:
+        raise InvalidArgumentError(
+            f"Shapes of all inputs must match: {' vs. '.join(str(list(p._array.shape)) for p in parts)} [Op:Pack]"
+        )
+    return RECORDED.stack(*parts, axis=0)
+
+
+_RANKS = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Tensor:
+    """A tensor from Python numbers or strings of the given types, nested in lists or alone."""
+    if kinds <= {str, bytes} and kinds:
+        if dtype not in (None, dtypes.string):
+            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+        return wrap(_strings(value))
+    if not kinds <= _RANKS.keys() or (bool in kinds and len(kinds) > 1):
+        bad = next((leaf for leaf in _leaves(value) if type(leaf) not in _RANKS), None)
+        if bad is None or isinstance(bad, (str, bytes)):
+            raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+        raise ValueError(
+            f"Attempt to convert a value ({bad!r}) with an unsupported type ({type(bad)}) to a Tensor."
+        )
+    highest = max(kinds, key=_RANKS.__getitem__, default=float)
+    if dtype is None:
+        return wrap(_array(value, *_default(highest)))
+    kind = dtype.numpy.kind if dtype is not dtypes.bfloat16 else "f"
+    if dtype is dtypes.string or (kinds and not _fits(highest, kind)):
+        shown = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if type(v) is highest)
+        raise TypeError(
+            message(
+                f"Cannot convert {shown!r} to EagerTensor of dtype {dtype.name}",
+                fix="convert it first: tf.cast(value, dtype), or int(value)",
+            )
+        )
+    return wrap(_array(value, dtype.numpy, None))
+
+
+def _fits(python: type, kind: str) -> bool:
+    if kind == "b":
+        return python is bool
+    if kind in "iu":
+        return python in (int, bool)
+    if kind == "c":
+        return True
+    return python is not complex
+
+
+def _default(python: type) -> tuple[np.dtype, np.dtype | None]:
+    """The dtype for a Python type, and the wider one to take when a value does not fit."""
+    if python is int:
+        return np.dtype(np.int32), np.dtype(np.int64)
+    return {bool: dtypes.bool_, float: dtypes.float32, complex: dtypes.complex128}[python].numpy, None
+
+
+def _array(value: Any, dtype: np.dtype, wider: np.dtype | None) -> np.ndarray:
+    try:
+        if dtype.kind in "iu":
+            array = np.array(value, np.int64 if wider is not None else dtype)
+            if wider is not None and not (array.size and (array.max() > _INT32.max or array.min() < _INT32.min)):
+                array = array.astype(dtype)
+            return array
+        with np.errstate(all="ignore"):
+            return np.array(value, dtype)
+    except OverflowError as error:
+        raise ValueError(
+            message(
+                f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r}",
+                expected=f"integers that fit {(wider or dtype).name}",
+            )
+        ) from error
+    except ValueError as error:
+        raise _ragged(value) from error
+
+
+def _ragged(value: Any) -> ValueError:
+    return ValueError(
+        message(
+            "Can't convert non-rectangular Python sequence to Tensor.",
+            received=f"rows of lengths {[len(v) if hasattr(v, '__len__') else 'scalar' for v in value][:8]}",
+            expected="the same length in every row",
+        )
+    )
+
+
+def _strings(value: Any) -> np.ndarray:
+    if isinstance(value, (str, bytes)):
+        array = np.empty((), object)
+        array[()] = _bytes(value)
+        return array
+    shape = []
+    probe = value
+    while isinstance(probe, (list, tuple)):
+        shape.append(len(probe))
+        probe = probe[0] if probe else None
+    leaves = [_bytes(s) for s in _leaves(value)]
+    if len(leaves) != int(np.prod(shape)):
+        raise _ragged(value)
+    array = np.empty(len(leaves), object)
+    array[:] = leaves
+    return array.reshape(shape)
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _leaves(value: Any):
+    if isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _leaves(v)
+    else:
+        yield value

@@ -1,0 +1,43 @@
+"""Name scopes: prefixes for the names of variables, per thread."""
+
+from __future__ import annotations
+
+import threading
+
+
+class _Scopes(threading.local):
+    path: tuple[str, ...] = ()
+
+
+_scopes = _Scopes()
+
+
+def scoped(name: str) -> str:
+    """A name with the active scopes in front."""
+    return "/".join((*_scopes.path, name))
+
+
+class name_scope:
+    """Context manager: prefix the names of variables made inside.
+
+    >>> with name_scope("layer") as scope:
+    ...     scope
+    'layer/'
+    """
+
+    def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise ValueError(f"name for name_scope must be a string, got {name!r}")
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __enter__(self) -> str:
+        self._saved = _scopes.path
+        _scopes.path = (*self._saved, self._name.rstrip("/"))
+        return "/".join(_scopes.path) + "/"
+
+    def __exit__(self, *_: object) -> None:
+        _scopes.path = self._saved

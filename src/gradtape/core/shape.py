@@ -1,0 +1,188 @@
+"""`TensorShape`: a shape that may be partly or wholly unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+
+class TensorShape:
+    """The shape of a tensor: ints, None for an unknown length, or unknown altogether.
+
+    >>> TensorShape([2, None]).is_compatible_with([2, 5])
+    True
+    """
+
+    __slots__ = ("_dims",)
+
+    def __init__(self, dims: Any) -> None:
+        if dims is None:
+            self._dims: tuple[int | None, ...] | None = None
+        elif isinstance(dims, TensorShape):
+            self._dims = dims._dims
+        elif isinstance(dims, Iterable):
+            self._dims = tuple(None if d is None else _length(d) for d in dims)
+        else:
+            self._dims = (_length(dims),)
+
+    @property
+    def rank(self) -> int | None:
+        return None if self._dims is None else len(self._dims)
+
+    ndims = rank
+
+    @property
+    def dims(self) -> list[int | None] | None:
+        return None if self._dims is None else list(self._dims)
+
+    def as_list(self) -> list[int | None]:
+        if self._dims is None:
+            raise ValueError("as_list() is not defined on an unknown TensorShape.")
+        return list(self._dims)
+
+    def is_fully_defined(self) -> bool:
+        return self._dims is not None and None not in self._dims
+
+    def num_elements(self) -> int | None:
+        if not self.is_fully_defined():
+            return None
+        count = 1
+        for d in self._dims:  # type: ignore[union-attr]
+            count *= d  # type: ignore[operator]
+        return count
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether some concrete shape fits both."""
+        other = TensorShape(other)
+        if self._dims is None or other._dims is None:
+            return True
+        return len(self._dims) == len(other._dims) and all(
+            a is None or b is None or a == b for a, b in zip(self._dims, other._dims)
+        )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+
+    def assert_has_rank(self, rank: int) -> None:
+        if self.rank not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}")
+
+    def assert_is_fully_defined(self) -> None:
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The shape that knows what either knows."""
+        other = TensorShape(other)
+        if self._dims is None:
+            return other
+        if other._dims is None:
+            return self
+        self.assert_is_compatible_with(other)
+        return TensorShape([b if a is None else a for a, b in zip(self._dims, other._dims)])
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The narrowest shape that both fit into."""
+        other = TensorShape(other)
+        if self._dims is None or other._dims is None or len(self._dims) != len(other._dims):
+            return TensorShape(None)
+        return TensorShape([a if a == b else None for a, b in zip(self._dims, other._dims)])
+
+    def concatenate(self, other: Any) -> TensorShape:
+        other = TensorShape(other)
+        if self._dims is None or other._dims is None:
+            return TensorShape(None)
+        return TensorShape(self._dims + other._dims)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        return self.merge_with([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+    def __len__(self) -> int:
+        if self._dims is None:
+            raise ValueError("Cannot take the length of shape with unknown rank.")
+        return len(self._dims)
+
+    def __iter__(self) -> Iterator[int | None]:
+        if self._dims is None:
+            raise ValueError("Cannot iterate over a shape with unknown rank.")
+        return iter(self._dims)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if self._dims is None:
+            return TensorShape(None) if isinstance(index, slice) else None
+        found = self._dims[index]
+        return TensorShape(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TensorShape):
+            return self._dims == other._dims
+        if other is None or isinstance(other, (int, list, tuple)):
+            try:
+                return self._dims == TensorShape(other)._dims
+            except (TypeError, ValueError):
+                return False
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
+
+    def __str__(self) -> str:
+        return "<unknown>" if self._dims is None else str(self._dims)
+
+    def __reduce__(self) -> tuple:
+        return TensorShape, (self._dims,)
+
+
+def _length(value: Any) -> int | None:
+    value = getattr(value, "value", value)  # a Dimension-like object
+    if value is None:
+        return None
+    length = value.__index__() if hasattr(value, "__index__") else None
+    if length is None:
+        raise TypeError(f"Dimension value must be integer or None or have an __index__ method, got value '{value!r}'")
+    if length < 0:
+        raise ValueError(f"Dimension {length} must be >= 0")
+    return length
+
+
+def as_tuple(shape: Any) -> tuple[int, ...]:
+    """A concrete shape from a tuple, list, int, tensor, array or TensorShape."""
+    if type(shape) is tuple and all(type(d) is int for d in shape):
+        return shape
+    if hasattr(shape, "numpy") and not isinstance(shape, TensorShape):
+        shape = shape.numpy().tolist()
+    elif hasattr(shape, "tolist"):
+        shape = shape.tolist()
+    if not isinstance(shape, Iterable):
+        shape = (shape,)
+    dims = []
+    for d in shape:
+        if d is None:
+            raise ValueError(f"Cannot use the partly unknown shape {tuple(shape)} here.\n  Expected: every length known.")
+        if not hasattr(d, "__index__"):
+            raise TypeError(f"Cannot use {d!r} as a length.\n  Received: shape {tuple(shape)}\n  Expected: integers.")
+        dims.append(d.__index__())
+    return tuple(dims)

@@ -1,0 +1,501 @@
+"""`GradientTape`: records what happens in its ``with`` block and differentiates it."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from gradtape.core import dtypes, nest
+from gradtape.core.backprop import Sweep, pull_general, pull_several
+from gradtape.core.batching import BATCHED, Batched
+from gradtape.core.callsite import warn_at_site
+from gradtape.core.context import thread
+from gradtape.core.convert import Convertible, convert_to_tensor
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.op import RECORDED, select
+from gradtape.core.tensor import Tensor, wrap
+from gradtape.core.variable import Variable
+from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.xp import numpy as NUMPY
+
+LEAF = (None,)
+"""Stands in a tape for a watched value, which no record produced."""
+
+_USED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+_PERSISTENT_INSIDE = (
+    "Calling GradientTape.{} on a persistent tape inside its context is significantly less efficient than calling it "
+    "outside the context (it causes the gradient ops to be recorded on the tape, leading to increased CPU and memory "
+    "usage). Only call GradientTape.{} inside the context if you actually want to trace the gradient in order to compute "
+    "higher order derivatives."
+)
+_LOOP_NEEDS_PERSISTENT = (
+    "GradientTape must be created with persistent=True to compute the {} with eager execution enabled and with  "
+    "experimental_use_pfor set to False."
+)
+_JACOBIAN_BYTES = 256 * 2**20  # cotangents of a Jacobian are swept in chunks of about this size
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradient` gives for a source that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Record operations, then differentiate them.
+
+    Trainable variables are tracked by themselves, tensors after `watch`. A tape that is not ``persistent`` can be asked
+    once, and frees its records while it answers.
+
+    >>> x = Variable(3.0)
+    >>> with GradientTape() as tape:
+    ...     y = x * x
+    >>> tape.gradient(y, x)
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed = watch_accessed_variables
+        self._recording = False
+        self.limit = 1024  # the number of records at which to look for unreachable ones
+        self.records: Any = None  # a dict from key to record while there is something to differentiate
+        self.variables: dict[Any, Variable] = {}
+
+    def _clear(self) -> None:
+        self.records = {}
+        self.variables = {}
+        self._leaves: set = set()
+        self._late = False  # a value was watched after it had been used
+
+    # Recording
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
+        if self.records is None:
+            self._clear()
+        self._resume()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._recording:
+            self._pause()
+
+    def _resume(self) -> None:
+        self._recording = True
+        thread.recorders = (*thread.recorders, self)
+
+    def _pause(self) -> None:
+        self._recording = False
+        recorders = thread.recorders
+        thread.recorders = recorders[:-1] if recorders[-1:] == (self,) else tuple(r for r in recorders if r is not self)
+
+    def watch(self, tensor: Any) -> None:
+        """Track a tensor, a variable, or every one in a nest of them."""
+        for leaf in nest.flatten(tensor):
+            if isinstance(leaf, IndexedSlices):
+                self.watch([leaf.values])
+                continue
+            if not isinstance(leaf, (Tensor, Variable)):
+                raise ValueError(
+                    f"Passed in object {leaf} of type '{type(leaf).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
+                )
+            if self.records is None:
+                raise RuntimeError(
+                    message(
+                        "GradientTape.watch was called on a tape that holds no recording.",
+                        received="a tape that was never entered, or that a gradient call has used up",
+                        fix="call watch inside `with tape:`",
+                    )
+                )
+            if not leaf.dtype.is_trainable:
+                text = f"The dtype of the watched tensor must be floating (e.g. tf.float32), got {leaf.dtype!r}"
+                warn_at_site(text, times=5)
+            if isinstance(leaf, Variable):
+                leaf._notify_watchers()
+                self._watch_variable(leaf)
+            else:
+                self._watch_key(leaf)
+
+    def _watch_key(self, leaf: Any) -> None:
+        key = leaf._key
+        if key is None:
+            key = leaf._key = object()
+        elif self.records:
+            self._late = True
+        if key not in self.records and leaf._array.dtype in dtypes.TRAINABLE:
+            self.records[key] = LEAF
+            self._leaves.add(key)
+
+    def _watch_variable(self, variable: Variable) -> None:
+        self.variables[variable._key] = variable
+        self._watch_key(variable._tensor)
+
+    def accessed(self, variable: Variable) -> None:
+        """Called when a trainable variable is read while this tape records."""
+        if self._watch_accessed and variable._key not in self.variables:
+            key = variable._key
+            self.variables[key] = variable
+            if variable._differentiable and key not in self.records:
+                self.records[key] = LEAF
+                self._leaves.add(key)
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables this tape tracks, in the order of their construction."""
+        return tuple(sorted(self.variables.values(), key=lambda v: v._number))
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Do not record what happens in this ``with`` block; other tapes go on."""
+        if self.records is None:
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._pause()
+        try:
+            yield
+        finally:
+            if not self._recording:
+                if self.records is None:  # a gradient call inside the block used the recording up
+                    self._clear()
+                self._resume()
+
+    def reset(self) -> None:
+        """Forget all records and watches, and go on recording."""
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._clear()
+
+    def prune(self) -> None:
+        """Drop the records whose results nobody can reach any more."""
+        records = self.records
+        for key in reversed(list(records)):
+            record = records.get(key, LEAF)
+            if record[0] is None:
+                continue
+            if record[0] is not pull_several:
+                # Held by the dict, the list, this loop and the call; a general record also lists its output.
+                if sys.getrefcount(key) == 4 + (record[0] is pull_general):
+                    del records[key]
+            elif all(k is None or sys.getrefcount(k) == 4 + (k is key) for k in record[7]):
+                for k in record[7]:
+                    records.pop(k, None)
+        self.limit = max(1024, 2 * len(records))
+
+    # Differentiating
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of the sum of all target elements with respect to each source, in the structure of ``sources``.
+
+        ``output_gradients`` are the factors of the targets (default: ones). A source that the target does not depend on
+        gives None, or zeros with ``unconnected_gradients='zero'``.
+        """
+        self._begin("gradient")
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
+                "differentiated, but received None."
+            )
+        unconnected = _unconnected(unconnected_gradients)
+        flat = _leaves(sources, "source")
+        targets = _leaves(target, "target")
+        seeds = _seeds(targets, output_gradients)
+        results = self._pull_back(targets, seeds, flat)
+        filled = [wrap(g) if type(g) is np.ndarray else _finished(g, s, unconnected) for g, s in zip(results, flat)]
+        return filled if flat is sources else nest.pack_sequence_as(sources, filled)
+
+    def _begin(self, method: str) -> None:
+        if self.records is None:
+            raise RuntimeError(_USED)
+        if self._recording:
+            if self._persistent:
+                warn_at_site(_PERSISTENT_INSIDE.format(method, method))
+            else:
+                self._pause()
+
+    def _pull_back(self, targets: list, seeds: list, sources: list, last: bool = True, sparse: bool = True) -> list:
+        """The cotangent of each source, or None; seeds are tensors or Batched values. Frees a one-shot tape if ``last``."""
+        records = self.records
+        consume = last and not self._persistent
+        raw = not thread.recorders or not self._is_recorded_elsewhere([*targets, *seeds])
+        if type(seeds[0] if seeds else None) is Batched:
+            xp = BATCHED
+        else:
+            xp = select(targets) if raw else RECORDED
+        keys = [s._key for s in sources]
+        wanted = set(keys)
+        wanted.discard(None)
+        everything = self._leaves <= wanted and not self._late
+        sweep = Sweep(xp, raw, records if everything else _leading_to(wanted, records), self._leaves if sparse else ())
+        for target, seed in zip(targets, seeds):
+            key = target._key
+            if key not in records or records[key] is LEAF:  # counts only if it is itself a source, watched or not
+                if not any(target is s for s in sources) or target.dtype is dtypes.string:
+                    continue
+                if key is None:
+                    key = target._key = object()
+                    keys = [s._key for s in sources]
+                    wanted.add(key)
+            present = sweep.cotangents.get(key)
+            seed = seed._array if raw and isinstance(seed, Tensor) else seed
+            sweep.cotangents[key] = seed if present is None else xp.add(present, seed)
+        try:
+            with xp.scope():
+                sweep.run(records if consume else records.copy(), wanted)
+        finally:
+            if consume:
+                self.records = None
+        cotangents = sweep.cotangents
+        return [None if k is None else cotangents.get(k) for k in keys]
+
+    def _is_recorded_elsewhere(self, involved: list) -> bool:
+        """Whether a recorder other than this finished tape tracks a value that the sweep reads."""
+        for recorder in thread.recorders:
+            known = recorder.records
+            if known is self.records or not known.keys().isdisjoint(self.records):
+                return True
+            if any(isinstance(t, (Tensor, Variable)) and t._key in known for t in involved):
+                return True
+        return False
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of every target element: for each source a tensor of shape ``target.shape + source.shape``."""
+        if not experimental_use_pfor and not self._persistent and self.records is not None:
+            raise RuntimeError(_LOOP_NEEDS_PERSISTENT.format("jacobian"))
+        self._begin("jacobian")
+        if isinstance(target, (list, tuple, dict)):
+            raise AttributeError(
+                message(
+                    f"'{type(target).__name__}' object has no attribute 'shape'",
+                    received=f"a {type(target).__name__} as the target of jacobian",
+                    expected="one tensor",
+                    fix="ask for each target by itself, on a persistent tape",
+                )
+            )
+        unconnected = _unconnected(unconnected_gradients)
+        flat = _leaves(sources, "source")
+        target = _differentiable(target, "target")
+        shape = _shape(target)
+        size = int(np.prod(shape))
+        seeds = np.eye(size, dtype=_tensor(target)._array.dtype).reshape(size, *shape)
+        columns = self._batched(target, seeds, flat, experimental_use_pfor)
+        results = []
+        for source, rows in zip(flat, columns):
+            full = shape + _shape(source)
+            if rows is None:
+                zero = unconnected is UnconnectedGradients.ZERO
+                results.append(wrap(np.zeros(full, _tensor(source)._array.dtype)) if zero else None)
+            else:
+                results.append(RECORDED.reshape(rows, shape=full))
+        return nest.pack_sequence_as(sources, results)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Tensor:
+        """The Jacobian of each row: from target ``[b, y…]`` and source ``[b, x…]`` a tensor ``[b, y…, x…]``.
+
+        Row i of the target must depend on row i of the source alone.
+        """
+        if self.records is None:
+            raise RuntimeError(_USED.replace("to compute", "tocompute"))
+        if not experimental_use_pfor and not self._persistent:
+            text = _LOOP_NEEDS_PERSISTENT.format("batch_jacobian")
+            raise RuntimeError(text.replace("enabled and with  ", "enabled and  with "))
+        self._begin("batch_jacobian")
+        _unconnected(unconnected_gradients)
+        target, source = _differentiable(target, "target"), _differentiable(source, "source")
+        shape, inner = _shape(target), _shape(source)
+        target.shape.with_rank_at_least(2)
+        source.shape.with_rank_at_least(2)
+        if shape[0] != inner[0]:
+            raise ValueError(f"Need first dimension of target shape ({shape}) and source shape ({inner}) to match.")
+        size = int(np.prod(shape[1:]))
+        if parallel_iterations is not None and parallel_iterations < size and not self._persistent:
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
+            )
+        dtype = _tensor(target)._array.dtype
+        seeds = np.broadcast_to(np.eye(size, dtype=dtype).reshape(size, 1, *shape[1:]), (size, *shape))
+        (rows,) = self._batched(target, seeds, [source], experimental_use_pfor)
+        if rows is None:
+            return wrap(np.zeros(shape + inner[1:], dtype))
+        rank = len(inner)
+        swapped = RECORDED.transpose(rows, axes=(1, 0, *range(2, rank + 1)))
+        return RECORDED.reshape(swapped, shape=shape + inner[1:])
+
+    def _batched(self, target: Any, seeds: np.ndarray, sources: list, batched: bool) -> list[Tensor | None]:
+        """The cotangents of the sources for each row of seeds, stacked; swept in chunks, or one by one."""
+        count = len(seeds)
+        widest = max([1, *(int(np.prod(_shape(s))) for s in sources)]) * seeds.dtype.itemsize
+        step = max(1, min(count, _JACOBIAN_BYTES // widest)) if batched else 1
+        raw = not self._is_recorded_elsewhere([target])
+        chunks: list[list] = [[] for _ in sources]
+        for start in range(0, max(count, 1), step):
+            rows: Any = seeds[start : start + step]
+            seed = Batched(rows if raw else wrap(rows)) if batched else wrap(rows[0])
+            found = self._pull_back([target], [seed], sources, last=start + step >= count, sparse=False)
+            for chunk, g, source in zip(chunks, found, sources):
+                if g is None:
+                    continue
+                if type(g) is not Batched:  # does not depend on the seed, or one row at a time
+                    g = g if isinstance(g, Tensor) else wrap(g)
+                    g = RECORDED.broadcast_to(g, shape=(len(rows), *_shape(source)))
+                else:
+                    g = g.value if isinstance(g.value, Tensor) else wrap(g.value)
+                chunk.append(g)
+        return [None if not c else (c[0] if len(c) == 1 else RECORDED.concatenate(*c, axis=0)) for c in chunks]
+
+
+def _leading_to(wanted: set, records: dict) -> set:
+    """The keys from which a source can be reached."""
+    needed = set(wanted)
+    for key, record in records.items():
+        if record[0] is not None and not needed.isdisjoint(record[2]):
+            needed.update(record[7] if record[0] is pull_several else (key,))
+    needed.discard(None)
+    return needed
+
+
+def _leaves(structure: Any, role: str) -> list[Any]:
+    """The tensors and variables in a nest; a plain list of them, by far the most frequent case, is returned itself."""
+    if type(structure) is list:
+        for value in structure:
+            if type(value) is not Variable and type(value) is not Tensor:
+                break
+        else:
+            return structure
+    return [_differentiable(value, role) for value in nest.flatten(structure)]
+
+
+def _differentiable(value: Any, role: str) -> Any:
+    """A target or source as Tensor or Variable."""
+    if isinstance(value, (Tensor, Variable)):
+        return value
+    if isinstance(value, IndexedSlices):
+        raise AttributeError(
+            message(
+                "'IndexedSlices' object has no attribute '_id'",
+                received=f"a sparse gradient as {role}",
+                fix="tf.convert_to_tensor(it) first",
+            )
+        )
+    raise TypeError(
+        message(
+            f"Cannot use {value!r} as a {role} of GradientTape.gradient.",
+            received=f"{type(value).__name__}",
+            expected=f"{role}s are tensors or variables, or nests of them",
+            fix="a plain number or array carries no history: compute with tf.constant or tf.Variable, and tape.watch it",
+        )
+    )
+
+
+def _tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else value._tensor
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return _tensor(value)._array.shape
+
+
+def _unconnected(value: Any) -> UnconnectedGradients:
+    if type(value) is UnconnectedGradients:
+        return value
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
+
+
+def _seeds(targets: list, output_gradients: Any) -> list[Tensor]:
+    """The cotangent that each target starts with: what the caller gives, or ones."""
+    given: list = [None] * len(targets)
+    if output_gradients is not None:
+        given = nest.flatten(output_gradients)
+        if len(given) < len(targets):
+            raise ValueError(
+                message(
+                    "output_gradients has too few entries.",
+                    received=f"{len(given)} for {len(targets)} targets",
+                    expected="one per target; None stands for ones",
+                )
+            )
+    return [_seed(target, g) for target, g in zip(targets, given)]
+
+
+_ONES: dict[np.dtype, Tensor] = {}  # the seed of scalar targets, by dtype
+
+
+def _seed(target: Any, g: Any) -> Tensor:
+    array = _tensor(target)._array
+    if g is None:
+        if type(array) is np.ndarray and not array.ndim and array.dtype in dtypes.TRAINABLE:
+            one = _ONES.get(array.dtype)
+            if one is None:
+                one = _ONES[array.dtype] = wrap(np.ones((), array.dtype))
+            return one
+        if array.dtype.kind == "O":
+            return wrap(np.zeros(array.shape, np.float32))
+        return wrap(np.ones(array.shape, array.dtype))
+    g = g._operand() if isinstance(g, Convertible) else convert_to_tensor(g)
+    if g._array.dtype != array.dtype:
+        words = dtypes.of(array.dtype).word, g.dtype.word  # type: ignore[union-attr]
+        raise InvalidArgumentError(
+            message(
+                f"cannot compute Mul as input #1(zero-based) was expected to be a {words[0]} tensor but is a {words[1]} tensor",
+                received=f"an output gradient of {g.dtype!r} for a target of {dtypes.of(array.dtype)!r}",
+                fix="give the output gradient in the target's dtype",
+            )
+        )
+    if g._array.shape == array.shape:
+        return g
+    try:
+        if np.broadcast_shapes(g._array.shape, array.shape) == array.shape:
+            return RECORDED.broadcast_to(g, shape=array.shape)
+    except ValueError:
+        pass
+    raise InvalidArgumentError(
+        message(
+            f"Incompatible shapes: {dims(g._array.shape)} vs. {dims(array.shape)}",
+            received=f"an output gradient of shape {g._array.shape} for a target of shape {array.shape}",
+        )
+    )
+
+
+def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
+    """A cotangent as the user gets it."""
+    if g is None:
+        if unconnected is UnconnectedGradients.NONE or _tensor(source)._array.dtype.kind == "O":
+            return None
+        return wrap(NUMPY.zeros_like(_tensor(source)._array))
+    if isinstance(g, Tensor):
+        return g
+    if type(g) is IndexedSlices:
+        shape = wrap(np.array(g._dense_shape, np.int32))
+        parts = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
+        return IndexedSlices._of(*parts, shape)
+    return wrap(g)

@@ -1,0 +1,256 @@
+"""`Tensor`: an immutable value around one raw array.
+
+`Tensor` itself always holds a NumPy array, so that ``type(x) is Tensor`` is all that the fast paths ask. Other storage
+(jax arrays and tracers, batched values) lives in subclasses. Operators and array methods are installed by `ops.methods`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradtape.core import dtypes
+from gradtape.core.shape import TensorShape
+
+_NOT_EAGER = "Tensor.{} is undefined when eager execution is enabled."
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all."
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+class Reference:
+    """A hashable handle on a tensor or variable, which are unhashable because ``==`` is elementwise."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, target: Any) -> None:
+        self._target = target
+
+    def deref(self) -> Any:
+        return self._target
+
+    def __hash__(self) -> int:
+        return id(self._target)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._target is other._target
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._target!r}>"
+
+
+class Tensor:
+    """An immutable array value; make one with `constant` or `convert_to_tensor`."""
+
+    # _key: None, or the bare object() by which tapes know this value. Records hold keys, not tensors.
+    __slots__ = ("__weakref__", "_array", "_key")
+    __array_priority__ = 100
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise TypeError("tf.Tensor is not constructible.\n  Fix:      use tf.constant(value) or tf.convert_to_tensor(value).")
+
+    # What it is
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._array.shape)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return dtypes.of(self._array.dtype)  # type: ignore[return-value]
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    @property
+    def device(self) -> str:
+        return _CPU
+
+    backing_device = device
+
+    @property
+    def is_packed(self) -> bool:
+        return False
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def consumers(self) -> list:
+        raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
+
+    def eval(self, *_: object, **__: object) -> None:
+        raise NotImplementedError("eval is not supported when eager execution is enabled, is .numpy() what you're looking for?")
+
+    @property
+    def op(self) -> None:
+        raise AttributeError(_NOT_EAGER.format("op"))
+
+    @property
+    def name(self) -> None:
+        raise AttributeError(_NOT_EAGER.format("name"))
+
+    @property
+    def graph(self) -> None:
+        raise AttributeError(_NOT_EAGER.format("graph"))
+
+    @property
+    def value_index(self) -> None:
+        raise AttributeError(_NOT_EAGER.format("value_index"))
+
+    # Leaving for Python and NumPy
+
+    def numpy(self) -> Any:
+        """A copy that the caller owns; a NumPy scalar for rank 0, bytes for a scalar string."""
+        array = self._host()
+        return array.copy() if array.ndim else array[()]
+
+    def _host(self) -> np.ndarray:
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self._host()
+        if isinstance(dtype, dtypes.DType):
+            dtype = dtype.numpy
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            return array.astype(dtype)
+        if copy:
+            return array.copy()
+        # Freeze the owner of the buffer, not only the view that is handed out: a view could be made writeable again.
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        owner.setflags(write=False)
+        array.setflags(write=False)
+        return array
+
+    def __bool__(self) -> bool:
+        array = self._host()
+        if array.size > 1:
+            raise ValueError(_AMBIGUOUS)
+        return bool(array.size and array.reshape(())[()])
+
+    def __float__(self) -> float:
+        return float(self._host())
+
+    def __int__(self) -> int:
+        return int(self._host())
+
+    def __complex__(self) -> complex:
+        return complex(self._host())
+
+    def __index__(self) -> int:
+        return self._host().__index__()
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("Scalar tensor has no `len()`")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._array.ndim:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(self._array.shape[0]))  # type: ignore[index]
+
+    # Identity
+
+    __hash__ = None  # type: ignore[assignment]  # replaced below: the message names ref()
+
+    def ref(self) -> Reference:
+        return Reference(self)
+
+    experimental_ref = ref
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        return self
+
+    def __reduce__(self) -> tuple:
+        return _unpickle, (self._host(),)
+
+    # Text
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={self._text(repr)}>"
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec)
+
+    def _text(self, form: Any) -> str:
+        value = self.numpy()
+        if isinstance(value, np.ndarray):
+            return form(value)
+        return repr(value) if isinstance(value, bytes) else str(value)
+
+
+def _unhashable(self: Any) -> int:
+    kind = "Variable" if type(self).__name__ == "Variable" else "Tensor"
+    text = f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key."
+    raise TypeError(text + (f" (Variable: {self!r})" if kind == "Variable" else ""))
+
+
+Tensor.__hash__ = _unhashable  # type: ignore[assignment,method-assign]
+
+
+class JaxTensor(Tensor):
+    """A tensor whose array is a jax array or tracer."""
+
+    __slots__ = ()
+
+    def _host(self) -> np.ndarray:
+        return np.asarray(self._array)
+
+
+class BatchedTensor(Tensor):
+    """A tensor whose array is a `batching.Batched`: one value per element of a hidden leading axis."""
+
+    __slots__ = ()
+
+
+_new = object.__new__
+
+
+def wrap(array: Any) -> Tensor:
+    """A Tensor around a raw array that nobody else will change."""
+    kind = type(array)
+    if kind is np.ndarray:
+        tensor = _new(Tensor)
+    elif isinstance(array, (np.ndarray, np.generic)):
+        tensor = _new(Tensor)
+        array = np.asarray(array)
+    else:
+        tensor = _new(storage(kind))
+    tensor._array = array
+    tensor._key = None
+    return tensor
+
+
+_STORAGE: weakref.WeakKeyDictionary[type, type[Tensor]] = weakref.WeakKeyDictionary()
+
+
+def storage(kind: type) -> type[Tensor]:
+    """The Tensor class that holds raw arrays of type ``kind``."""
+    return _STORAGE.get(kind, JaxTensor)
+
+
+def store(kind: type, tensor_class: type[Tensor]) -> None:
+    """Declare that arrays of type ``kind`` live in ``tensor_class``."""
+    _STORAGE[kind] = tensor_class
+
+
+def _unpickle(array: np.ndarray) -> Tensor:
+    return wrap(np.asarray(array))

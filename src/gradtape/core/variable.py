@@ -1,0 +1,460 @@
+"""`Variable`: a named cell. Reading gives a tensor, assigning replaces the value.
+
+All implicit reads of a variable (as an operand of an op) share the variable's key, so the gradient with respect to the
+variable is the sum over its reads, before and after assignments, without a record per read.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gradtape.core import dtypes
+from gradtape.core.context import thread
+from gradtape.core.convert import Convertible, convert_to_tensor
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.naming import scoped
+from gradtape.core.op import OPS, RECORDED
+from gradtape.core.shape import TensorShape
+from gradtape.core.tensor import Reference, Tensor, _unhashable, wrap
+from gradtape.errors import InvalidArgumentError, message
+
+_numbers = itertools.count()
+_NOT_EAGER = "This property/operation is not supported when eager execution is enabled."
+
+
+class VariableSynchronization(enum.Enum):
+    AUTO, NONE, ON_WRITE, ON_READ = range(4)
+
+
+class VariableAggregation(enum.Enum):
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
+
+
+class Variable(Convertible):
+    """A value that can be assigned, and that tapes track by themselves.
+
+    >>> v = Variable([1.0, 2.0])
+    >>> v.assign_add([1.0, 1.0])
+    <tf.Variable 'Variable:0' shape=(2,) dtype=float32, numpy=array([2., 3.], dtype=float32)>
+    """
+
+    __slots__ = (
+        "__dict__", "__weakref__", "_constraint", "_differentiable", "_key", "_name", "_number", "_static", "_tensor", "_trainable",
+        "aggregation", "synchronization",
+    )  # fmt: skip
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Callable | None = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ) -> None:
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
+                "`variable_def`. You provided neither."
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError(f"Argument `constraint` must be None or a callable. a callable. Got: {constraint}")
+        value = initial_value() if callable(initial_value) else initial_value
+        try:
+            tensor = convert_to_tensor(value, dtype)
+        except ValueError as error:
+            if isinstance(value, Tensor):
+                raise ValueError(f"initial_value: {error}") from None
+            raise
+        static = TensorShape(tensor._array.shape if shape is None else shape)
+        if not static.is_compatible_with(tensor._array.shape):
+            raise ValueError(
+                f"In this `tf.Variable` creation, the initial value's shape ({tensor._array.shape}) is not compatible with "
+                f"the explicitly supplied `shape` argument ({shape})."
+            )
+        if trainable is None:
+            trainable = synchronization is not VariableSynchronization.ON_READ
+        self._set_up(tensor._array, bool(trainable), scoped(name or "Variable"), static)
+        self._constraint = constraint
+        self.synchronization = synchronization
+        self.aggregation = aggregation
+
+    def _set_up(self, array: Any, trainable: bool, name: str, static: TensorShape) -> None:
+        self._number = next(_numbers)
+        self._key = object()
+        self._trainable = trainable
+        self._differentiable = array.dtype in dtypes.TRAINABLE
+        self._name = name
+        self._static = static
+        self._put(array)
+
+    def _put(self, array: Any) -> None:
+        """Replace the value by a raw array that nobody else will change."""
+        tensor = wrap(array)
+        tensor._key = self._key
+        self._tensor = tensor
+
+    # Reading
+
+    def _operand(self) -> Tensor:
+        recorders = thread.recorders
+        if recorders and self._trainable:
+            for recorder in recorders:
+                if self._key not in recorder.variables:
+                    recorder.accessed(self)
+        return self._tensor
+
+    def _to_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
+        if dtype is not None and dtype is not self.dtype:
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtype.name} for `tf.Variable of type {self.dtype.name}`. "
+                f"(Variable: {self!r})"
+            )
+        return self.value()
+
+    def _notify_watchers(self) -> None:
+        """Tell variable watchers (not tapes) that this variable is in use."""
+        for recorder in thread.recorders:
+            if not hasattr(recorder, "gradient"):
+                recorder.accessed(self)
+
+    def value(self) -> Tensor:
+        """A snapshot of the value; a source of its own for tapes."""
+        return OPS["identity"](self._operand())
+
+    def read_value(self) -> Tensor:
+        return self.value()
+
+    read_value_no_copy = read_value
+
+    def numpy(self) -> Any:
+        return self._operand().numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._operand().__array__(dtype, copy)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        return RECORDED.take(self, indices, axis=0, batch_dims=0)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        return RECORDED.gather_nd(self.value(), indices)
+
+    # What it is
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._static
+
+    def get_shape(self) -> TensorShape:
+        return self._static
+
+    def set_shape(self, shape: Any) -> None:
+        self._static = self._static.merge_with(shape)
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return self._tensor.dtype
+
+    @property
+    def name(self) -> str:
+        return self._name + ":0"
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable | None:
+        return self._constraint
+
+    @property
+    def device(self) -> str:
+        return self._tensor.device
+
+    @property
+    def handle(self) -> Variable:
+        return self
+
+    @property
+    def initializer(self) -> None:
+        return None
+
+    @property
+    def op(self) -> Any:
+        raise AttributeError("Variable.op is undefined when eager execution is enabled.")
+
+    @property
+    def graph(self) -> Any:
+        raise AttributeError("Variable.graph is undefined when eager execution is enabled.")
+
+    @property
+    def initial_value(self) -> Any:
+        raise RuntimeError(_NOT_EAGER)
+
+    def eval(self, session: Any = None) -> Any:
+        raise RuntimeError(_NOT_EAGER)
+
+    @property
+    def create(self) -> Any:
+        raise RuntimeError(_NOT_EAGER)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        return wrap(np.asarray(True))
+
+    def initialized_value(self) -> Tensor:
+        return self.value()
+
+    # Assigning
+
+    def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Replace the value."""
+        array = self._converted(value)
+        if not self._static.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self._static}, and the "
+                f"assigned value shape {array.shape} are incompatible."
+            )
+        return self._assigned(array, read_value)
+
+    def assign_add(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Add to the value, in place where nobody else holds it."""
+        return self._update(np.add, delta, read_value)
+
+    def assign_sub(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Subtract from the value, in place where nobody else holds it."""
+        return self._update(np.subtract, delta, read_value)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        self.assign(value)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        if int(self._tensor) >= limit:
+            raise InvalidArgumentError(f"Reached limit of {limit}")
+        before = self.value()
+        self.assign_add(1)
+        return before
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, Convertible):
+            value = value._operand()
+        return convert_to_tensor(value, self.dtype)._array
+
+    def _update(self, function: Callable, delta: Any, read_value: bool) -> Any:
+        delta = self._converted(delta)
+        array = self._tensor._array
+        if delta.shape != array.shape:
+            raise InvalidArgumentError(
+                message(
+                    f"Cannot update variable with shape {_dims(array)} using a Tensor with shape {_dims(delta)}, "
+                    "shapes must be equal.",
+                    received=f"variable {self.name!r}",
+                    fix="broadcast the update first",
+                )
+            )
+        buffer = self.exclusive()
+        return self._assigned(function(array, delta) if buffer is None else function(buffer, delta, out=buffer), read_value)
+
+    def exclusive(self) -> np.ndarray | None:
+        """The buffer, if nobody but this variable can see it: then it may be changed in place."""
+        tensor = self._tensor
+        array = tensor._array
+        # Held by: the variable, the local name and the call; the tensor, the local name and the call.
+        if type(tensor) is Tensor and sys.getrefcount(tensor) == 3 and sys.getrefcount(array) == 3:
+            if array.base is None and array.flags.writeable:
+                return array
+        return None
+
+    def _assigned(self, array: Any, read_value: bool) -> Any:
+        if array is not self._tensor._array:
+            self._put(array)
+        if not read_value:
+            return None
+        self._operand()  # returning the value counts as a read (A4.2)
+        return self
+
+    # Sparse updates
+
+    def _scattered(self, update: Callable, sparse_delta: Any) -> Variable:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}")
+        indices = sparse_delta.indices._array
+        self._check_range(indices)
+        array = self._tensor._array.copy()
+        update(array, indices, convert_to_tensor(sparse_delta.values, self.dtype)._array)
+        return self._assigned(array, True)
+
+    def _check_range(self, indices: np.ndarray) -> None:
+        length = self._tensor._array.shape[0]
+        bad = np.flatnonzero((indices < 0) | (indices >= length))
+        if bad.size:
+            raise InvalidArgumentError(f"indices[{bad[0]}] = {indices.ravel()[bad[0]]} is not in [0, {length})")
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(np.add.at, sparse_delta)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(np.subtract.at, sparse_delta)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(np.multiply.at, sparse_delta)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(np.divide.at, sparse_delta)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(np.maximum.at, sparse_delta)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(np.minimum.at, sparse_delta)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        return self._scattered(_put_at, sparse_delta)
+
+    def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Row ``indices[…, i]`` of each batch entry becomes ``values[…, i]``."""
+
+        def update(array: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
+            batch = np.indices(indices.shape, sparse=True)[:-1]
+            array[(*batch, indices)] = values
+
+        return self._scattered(update, sparse_delta)
+
+    def _scattered_nd(self, update: Callable, indices: Any, updates: Any) -> Variable:
+        array = self._tensor._array.copy()
+        where = convert_to_tensor(indices)._array
+        for position, length in enumerate(array.shape[: where.shape[-1]]):
+            bad = (where[..., position] < 0) | (where[..., position] >= length)
+            if bad.any():
+                at = tuple(int(i) for i in np.argwhere(bad)[0])
+                raise InvalidArgumentError(f"indices{list(at)} = {where[at].tolist()} does not index into shape {_dims(array)}")
+        update(array, tuple(np.moveaxis(where, -1, 0)), self._converted(updates))
+        return self._assigned(array, True)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        return self._scattered_nd(np.add.at, indices, updates)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        return self._scattered_nd(np.subtract.at, indices, updates)
+
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        return self._scattered_nd(np.maximum.at, indices, updates)
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        return self._scattered_nd(np.minimum.at, indices, updates)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        return self._scattered_nd(_put_at, indices, updates)
+
+    def _assign_slice(self, index: Any, value: Any) -> Variable:
+        array = self._tensor._array.copy()
+        value = self._converted(value)
+        part = array[index]
+        try:
+            array[index] = np.broadcast_to(value, np.shape(part))
+        except ValueError:
+            text = f"Cannot broadcast input shape {_dims(value)} into final shape {list(np.shape(part))}"
+            raise InvalidArgumentError(text) from None
+        return self._assigned(array, True)
+
+    # Python protocol (operators come from ops.methods)
+
+    def _not_in_place(self, other: Any) -> Any:
+        raise RuntimeError(
+            "`var *= value`, `var /= value` and `var **= value` with `tf.Variable`s are not supported. "
+            "Use `var.assign(var * value)` to modify the variable or `var = var * value` to get a new tensor object."
+        )
+
+    __imul__ = __itruediv__ = __ipow__ = _not_in_place
+
+    def __iadd__(self, other: Any) -> Any:
+        raise RuntimeError(_in_place("+", "add"))
+
+    def __isub__(self, other: Any) -> Any:
+        raise RuntimeError(_in_place("-", "sub"))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "'ResourceVariable' object does not support item assignment.\n  Fix:      variable[index].assign(value)"
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._operand())
+
+    def __float__(self) -> float:
+        return float(self._operand())
+
+    def __int__(self) -> int:
+        return int(self._operand())
+
+    def __complex__(self) -> complex:
+        return complex(self._operand())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.value())
+
+    def ref(self) -> Reference:
+        return Reference(self)
+
+    experimental_ref = ref
+
+    __hash__ = _unhashable  # type: ignore[assignment]
+
+    def __copy__(self) -> Variable:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Variable:
+        other = _rebuild(type(self), *self.__reduce__()[1][1:])
+        other.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        memo[id(self)] = other
+        return other
+
+    def __reduce__(self) -> tuple:
+        parts = (type(self), self._tensor._host().copy(), self._trainable, self._name, self._static)
+        return _rebuild, (*parts, self._constraint, self.synchronization, self.aggregation)
+
+    def __repr__(self) -> str:
+        value = self._operand()
+        return f"<tf.Variable {self.name!r} shape={self._static} dtype={self.dtype.name}, numpy={value._text(repr)}>"
+
+    __str__ = __repr__
+
+
+def _in_place(sign: str, word: str) -> str:
+    return (
+        f"`variable {sign}= value` with `tf.Variable`s is not supported. Use `variable.assign_{word}(value)` to modify the "
+        f"variable, or `out = variable {sign} value` if you need to get a new output Tensor."
+    )
+
+
+def _rebuild(
+    kind: type, array: Any, trainable: bool, name: str, static: TensorShape, constraint: Any, synchronization: Any, aggregation: Any
+) -> Variable:
+    variable = object.__new__(kind)
+    variable._set_up(np.array(array), trainable, name, static)
+    variable._constraint = constraint
+    variable.synchronization = synchronization
+    variable.aggregation = aggregation
+    return variable
+
+
+def _put_at(array: np.ndarray, index: Any, values: np.ndarray) -> None:
+    array[index] = values
+
+
+def _dims(array: np.ndarray) -> str:
+    return "[" + ",".join(map(str, array.shape)) + "]"

@@ -1,0 +1,252 @@
+"""Elementwise ops: arithmetic, comparison, logic, exponentials, trigonometry, special functions, selection."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradtape.core import dtypes
+from gradtape.core.convert import convert_to_tensor
+from gradtape.core.op import binary, op, unary
+from gradtape.core.tensor import Tensor
+from gradtape.errors import InvalidArgumentError, message
+
+# Arithmetic
+
+add = binary("add", "x + y", lambda xp, g: g, lambda xp, g: g, label="AddV2")
+subtract = binary("subtract", "x - y", lambda xp, g: g, lambda xp, g: -g, label="Sub")
+multiply = binary(
+    "multiply", "x · y",
+    lambda xp, g, y: g * xp.conj(y),
+    lambda xp, g, x: g * xp.conj(x),
+    label="Mul",
+)  # fmt: skip
+divide = binary(
+    "divide", "x / y for floating and complex arguments; integers go through true_divide",
+    lambda xp, g, y: g / xp.conj(y),
+    lambda xp, g, out, y: -g * xp.conj(out / y),
+    label="RealDiv",
+)  # fmt: skip
+floor_divide = binary("floor_divide", "⌊x / y⌋", label="FloorDiv").nondifferentiable()
+remainder = binary(
+    "remainder", "x - ⌊x / y⌋ · y, with the sign of y",
+    lambda xp, g: g,
+    lambda xp, g, x, y: -g * xp.floor_divide(x, y),
+    label="FloorMod",
+)  # fmt: skip
+negative = unary("negative", "-x", lambda xp, g: -g, label="Neg")
+reciprocal = unary("reciprocal", "1 / x", derivative=lambda xp, out: -out * out)
+square = unary("square", "x²", derivative=lambda xp, x: 2 * x)
+
+
+def _power_exponent(xp, g, out, x, y):
+    """x**y · log x, where log of x ≤ 0 counts as 0."""
+    if xp.dtype(x).kind == "c":
+        safe = xp.not_equal(x, xp.zeros_like(x))
+    else:
+        safe = xp.greater(x, xp.zeros_like(x))
+    log = xp.where(safe, xp.log(xp.where(safe, x, xp.ones_like(x))), xp.zeros_like(x))
+    return g * xp.conj(out * log)
+
+
+power = binary(
+    "power", "x to the power of y",
+    lambda xp, g, x, y: g * xp.conj(y * xp.power(x, y - 1)),
+    _power_exponent,
+    label="Pow",
+)  # fmt: skip
+
+# Absolute value, sign, rounding
+
+def _abs_rule(xp, g, x):
+    if xp.dtype(x).kind != "c":
+        return g * xp.sign(x)
+    return xp.complex(g, xp.zeros_like(g)) * xp.sign(x)  # z / |z|, 0 at 0
+
+
+abs = unary("abs", "|x|", _abs_rule, closed=False)
+sign = unary("sign", "-1, 0 or 1; for complex x it is x / |x|", lambda xp, g: xp.zeros_like(g))
+floor = unary("floor", "the largest integer ≤ x").nondifferentiable()
+ceil = unary("ceil", "the smallest integer ≥ x").nondifferentiable()
+rint = unary("rint", "the nearest integer, halves to even").nondifferentiable()
+
+# Exponentials and logarithms
+
+exp = unary("exp", "eˣ", derivative=lambda xp, out: out)
+expm1 = unary("expm1", "eˣ - 1, exact near 0", derivative=lambda xp, out: out + 1)
+log = unary("log", "natural logarithm", lambda xp, g, x: g / xp.conj(x))
+log1p = unary("log1p", "log(1 + x), exact near 0", lambda xp, g, x: g / xp.conj(1 + x))
+sigmoid = unary("sigmoid", "1 / (1 + e⁻ˣ)", derivative=lambda xp, out: out * (1 - out))
+softplus = unary("softplus", "log(1 + eˣ), without overflow", derivative=lambda xp, x: xp.sigmoid(x))
+
+
+def _where_flowing(xp, g, value):
+    """``value``, but 0 where the cotangent is exactly 0: the pole of a branch that was not taken does not leak."""
+    return xp.where(xp.equal(g, xp.zeros_like(g)), xp.zeros_like(g), value)
+
+
+sqrt = unary("sqrt", "√x", lambda xp, g, out: _where_flowing(xp, g, g / xp.conj(2 * out)))  # +inf at 0
+rsqrt = unary("rsqrt", "1 / √x", lambda xp, g, out: _where_flowing(xp, g, -0.5 * g * xp.conj(out * out * out)))
+
+# Trigonometric and hyperbolic
+
+sin = unary("sin", "sine", derivative=lambda xp, x: xp.cos(x))
+cos = unary("cos", "cosine", derivative=lambda xp, x: -xp.sin(x))
+tan = unary("tan", "tangent", derivative=lambda xp, out: 1 + out * out)
+asin = unary("asin", "inverse sine", derivative=lambda xp, x: xp.reciprocal(xp.sqrt(1 - x * x)))  # +inf at ±1
+acos = unary("acos", "inverse cosine", derivative=lambda xp, x: -xp.reciprocal(xp.sqrt(1 - x * x)))  # -inf at ±1
+atan = unary("atan", "inverse tangent", derivative=lambda xp, x: xp.reciprocal(1 + x * x))
+sinh = unary("sinh", "hyperbolic sine", derivative=lambda xp, x: xp.cosh(x))
+cosh = unary("cosh", "hyperbolic cosine", derivative=lambda xp, x: xp.sinh(x))
+tanh = unary("tanh", "hyperbolic tangent", derivative=lambda xp, out: 1 - out * out)
+asinh = unary("asinh", "inverse hyperbolic sine", derivative=lambda xp, x: xp.reciprocal(xp.sqrt(1 + x * x)))
+acosh = unary("acosh", "inverse hyperbolic cosine", derivative=lambda xp, out: xp.reciprocal(xp.sinh(out)))
+atanh = unary("atanh", "inverse hyperbolic tangent", derivative=lambda xp, x: xp.reciprocal(1 - x * x))
+atan2 = binary(
+    "atan2", "the angle of the point (y, x) — the first argument is the ordinate",
+    lambda xp, g, x, y: g * y / (x * x + y * y),
+    lambda xp, g, x, y: -g * x / (x * x + y * y),
+)  # fmt: skip
+
+# Special functions
+
+erf = unary("erf", "error function", derivative=lambda xp, x: 2 / math.sqrt(math.pi) * xp.exp(-x * x))
+erfc = unary("erfc", "1 - erf(x)", derivative=lambda xp, x: -2 / math.sqrt(math.pi) * xp.exp(-x * x))
+erfinv = unary("erfinv", "inverse of erf", derivative=lambda xp, out: math.sqrt(math.pi) / 2 * xp.exp(out * out))
+lgamma = unary("lgamma", "log |Γ(x)|", derivative=lambda xp, x: xp.digamma(x))
+digamma = unary("digamma", "derivative of lgamma", derivative=lambda xp, x: xp.polygamma(x, n=1))
+
+
+@op
+def polygamma(xp, x, *, n):
+    """The (n+1)-th derivative of lgamma."""
+    return xp.polygamma(x, n=n)
+
+
+polygamma.vjp(lambda xp, g, x, *, n: g * xp.polygamma(x, n=n + 1))
+
+# Comparison, logic, bits: never differentiable
+
+for _name, _label in {
+    "equal": "Equal", "not_equal": "NotEqual", "less": "Less", "less_equal": "LessEqual", "greater": "Greater",
+    "greater_equal": "GreaterEqual",
+}.items():  # fmt: skip
+    globals()[_name] = binary(_name, _name.replace("_", " ") + ", elementwise", closed=False, label=_label).nondifferentiable()
+for _name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"):
+    globals()[_name] = binary(_name, _name.replace("_", " ") + ", elementwise", closed=False).nondifferentiable()
+for _name in ("logical_not", "bitwise_not", "isnan", "isinf", "isfinite"):
+    globals()[_name] = unary(_name, _name.replace("_", " ") + ", elementwise", closed=False).nondifferentiable()
+zeros_like = unary("zeros_like", "zeros of the shape and dtype of x").nondifferentiable()
+ones_like = unary("ones_like", "ones of the shape and dtype of x").nondifferentiable()
+
+# Complex parts: the gradient g of a real loss is ∂L/∂Re + i ∂L/∂Im
+
+conj = unary("conj", "complex conjugate", lambda xp, g: xp.conj(g))
+real = unary("real", "real part", lambda xp, g: xp.complex(g, xp.zeros_like(g)), closed=False)
+imag = unary("imag", "imaginary part", lambda xp, g: xp.complex(xp.zeros_like(g), g), closed=False)
+complex = binary("complex", "x + iy from two real arrays", lambda xp, g: xp.real(g), lambda xp, g: xp.imag(g), closed=False)
+
+
+def _angle_rule(xp, g, x):
+    size = xp.real(x) * xp.real(x) + xp.imag(x) * xp.imag(x)
+    return xp.complex(-g * xp.imag(x) / size, g * xp.real(x) / size)
+
+
+angle = unary("angle", "the argument of a complex number", _angle_rule, closed=False, label="Angle")
+
+# Selection
+
+maximum = binary(
+    "maximum", "the larger; the gradient of a tie goes to x",
+    lambda xp, g, x, y: xp.where(xp.greater_equal(x, y), g, xp.zeros_like(g)),
+    lambda xp, g, x, y: xp.where(xp.greater_equal(x, y), xp.zeros_like(g), g),
+)  # fmt: skip
+minimum = binary(
+    "minimum", "the smaller; the gradient of a tie goes to x",
+    lambda xp, g, x, y: xp.where(xp.less_equal(x, y), g, xp.zeros_like(g)),
+    lambda xp, g, x, y: xp.where(xp.less_equal(x, y), xp.zeros_like(g), g),
+)  # fmt: skip
+
+
+@op(label="SelectV2", same=(1, 2))
+def where(xp, condition, x, y):
+    """x where the condition holds, y elsewhere."""
+    return xp.where(condition, x, y)
+
+
+where.vjp(
+    None,
+    lambda xp, g, condition: xp.where(condition, g, xp.zeros_like(g)),
+    lambda xp, g, condition: xp.where(condition, xp.zeros_like(g), g),
+)
+
+
+# Identity and conversion
+
+
+@op
+def identity(xp, x):
+    """The same value as a new tensor."""
+    return x
+
+
+identity.vjp(lambda xp, g: g)
+
+
+@op(label="Cast")
+def astype(xp, x, *, dtype):
+    """x converted to another NumPy dtype."""
+    return xp.astype(x, dtype=dtype)
+
+
+astype.vjp(lambda xp, g: g)  # the sweep gives every cotangent the dtype of its value
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """x in another dtype; the same object if it has that dtype already."""
+    wanted = dtypes.as_dtype(dtype)
+    x = convert_to_tensor(x) if not isinstance(x, Tensor) else x
+    if x.dtype is wanted:
+        return x
+    if dtypes.string in (x.dtype, wanted):
+        raise InvalidArgumentError(message(f"Cast {x.dtype.name} to {wanted.name} is not supported [Op:Cast]"))
+    if x.dtype.is_complex and not wanted.is_complex:
+        from gradtape.core.callsite import logger
+
+        logger.warning("You are casting an input of type %s to an incompatible dtype %s. This will discard the imaginary part.", x.dtype.name, wanted.name)
+    return astype(x, dtype=wanted.numpy)
+
+
+def stop_gradient(x: Any, name: str | None = None) -> Tensor:
+    """The same value as a new tensor that no tape knows."""
+    from gradtape.core.tensor import wrap
+
+    return wrap(convert_to_tensor(x)._array)
+
+
+_INTEGER_QUOTIENT = {"int8": np.float32, "int16": np.float32, "uint8": np.float32, "uint16": np.float32}
+
+
+def true_divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y; integers divide in floating point (float32 up to 16 bits, else float64)."""
+    from gradtape.core.op import pair
+
+    both = pair(divide.op, x, y)
+    if both is NotImplemented:
+        return NotImplemented
+    x, y = both
+    dtype = x._array.dtype
+    if dtype.kind not in "iub":
+        if dtype != y._array.dtype:
+            raise _different(x, y)
+        return divide(x, y)
+    if dtype != y._array.dtype:
+        raise _different(x, y)
+    target = _INTEGER_QUOTIENT.get(dtype.name, np.float64)
+    return divide(astype(x, dtype=np.dtype(target)), astype(y, dtype=np.dtype(target)))
+
+
+def _different(x: Tensor, y: Tensor) -> TypeError:
+    return TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")

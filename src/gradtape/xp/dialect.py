@@ -1,0 +1,39 @@
+"""The array dialect: the closed list of functions in which kernels and derivative rules are written.
+
+Spelling is NumPy's. Arrays are positional, everything else is a keyword; there are no methods and no fancy indexing.
+A namespace (`NUMPY`, `JAX`, `RECORDED`, `BATCHED`) implements exactly these names; `tests/test_dialect.py` says so.
+Besides them, rules may use the Python operators ``+ - * / ** @`` and comparisons on arrays.
+"""
+
+UNARY = (
+    "negative abs sign exp expm1 log log1p sqrt rsqrt square reciprocal "
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+    "erf erfc erfinv lgamma digamma sigmoid softplus floor ceil rint "
+    "isnan isinf isfinite logical_not bitwise_not conj real imag angle zeros_like ones_like"
+).split()
+
+BINARY = (
+    "add subtract multiply divide floor_divide remainder power maximum minimum atan2 "
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift complex"
+).split()
+
+ELEMENTWISE = (*UNARY, *BINARY, "where", "polygamma", "astype")
+
+REDUCTIONS = "sum prod max min any all argmax argmin cumsum cumprod sort argsort flip".split()
+
+SHAPE = (
+    "reshape transpose matrix_transpose adjoint expand_dims squeeze broadcast_to concatenate stack tile pad roll repeat"
+).split()
+
+INDEXING = (
+    "getitem put_slice take take_transpose take_along_axis along_axis_transpose gather_nd scatter_nd one_hot"
+).split()
+
+CONTRACTIONS = "matmul einsum".split()
+
+CREATION = "zeros ones full arange eye".split()
+
+INSPECTION = "shape dtype".split()
+
+NAMES = (*ELEMENTWISE, *REDUCTIONS, *SHAPE, *INDEXING, *CONTRACTIONS, *CREATION, *INSPECTION)
