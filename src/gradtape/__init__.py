@@ -11,9 +11,14 @@
 from __future__ import annotations
 
 from gradtape import errors
-from gradtape.core import nest
-from gradtape.core.convert import constant, convert_to_tensor
-from gradtape.core.dtypes import (
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.tape import GradientTape, UnconnectedGradients
+from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
+from gradtape.ops import contract, creation, elementwise, indexing, methods, reduce, shape  # defines the ops
+from gradtape.ops.elementwise import cast, stop_gradient
+from gradtape.values import nest
+from gradtape.values.convert import constant, convert_to_tensor
+from gradtape.values.dtypes import (
     DType,
     as_dtype,
     bfloat16,
@@ -34,15 +39,10 @@ from gradtape.core.dtypes import (
     uint32,
     uint64,
 )
-from gradtape.core.dtypes import bool_ as bool
-from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.naming import name_scope
-from gradtape.core.shape import TensorShape
-from gradtape.core.tape import GradientTape, UnconnectedGradients
-from gradtape.core.tensor import Tensor
-from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
-from gradtape.ops import contract, creation, elementwise, indexing, methods, reduce, shape  # defines the ops
-from gradtape.ops.elementwise import cast, stop_gradient
+from gradtape.values.dtypes import bool_ as bool
+from gradtape.values.naming import name_scope
+from gradtape.values.shape import TensorShape
+from gradtape.values.tensor import Tensor
 
 __version__ = "0.1.0"
 newaxis = None

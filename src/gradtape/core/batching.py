@@ -13,7 +13,7 @@ import numpy as np
 
 from gradtape.core.callsite import logger
 from gradtape.core.op import RECORDED
-from gradtape.core.tensor import BatchedTensor, Tensor, store
+from gradtape.values.tensor import BatchedTensor, Tensor, store
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 

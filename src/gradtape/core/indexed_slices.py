@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradtape.core import dtypes
-from gradtape.core.convert import Convertible, convert_to_tensor
-from gradtape.core.shape import TensorShape
-from gradtape.core.tensor import Tensor
 from gradtape.errors import message
+from gradtape.values import dtypes
+from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.shape import TensorShape
+from gradtape.values.tensor import Tensor
 
 
 class IndexedSlices(Convertible):

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import dtypes
 from gradtape.core.backprop import pull_binary, pull_general, pull_several, pull_unary
 from gradtape.core.context import thread
-from gradtape.core.convert import Convertible, convert_to_tensor, operand, wrong_dtype
-from gradtape.core.tensor import BatchedTensor, Tensor, wrap
 from gradtape.errors import InvalidArgumentError, OpError, dims, message
+from gradtape.values import dtypes
+from gradtape.values.convert import Convertible, convert_to_tensor, operand, wrong_dtype
+from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 

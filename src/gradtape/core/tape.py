@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import dtypes, nest
 from gradtape.core.backprop import Sweep, pull_general, pull_several
 from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.callsite import warn_at_site
 from gradtape.core.context import thread
-from gradtape.core.convert import Convertible, convert_to_tensor
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import RECORDED, select
-from gradtape.core.tensor import Tensor, wrap
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.values import dtypes, nest
+from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
 LEAF = (None,)

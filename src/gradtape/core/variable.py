@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import dtypes
 from gradtape.core.context import thread
-from gradtape.core.convert import Convertible, convert_to_tensor
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.naming import scoped
 from gradtape.core.op import OPS, RECORDED
-from gradtape.core.shape import TensorShape
-from gradtape.core.tensor import Reference, Tensor, _unhashable, wrap
 from gradtape.errors import InvalidArgumentError, message
+from gradtape.values import dtypes
+from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.naming import scoped
+from gradtape.values.shape import TensorShape
+from gradtape.values.tensor import Reference, Tensor, _unhashable, wrap
 
 _numbers = itertools.count()
 _NOT_EAGER = "This property/operation is not supported when eager execution is enabled."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gradtape.core.op import binary, op
 
-
 matmul = binary(
     "matmul", "matrix product over the last two axes; leading axes broadcast",
     lambda xp, g, y: xp.matmul(g, xp.adjoint(y)),

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import dtypes
-from gradtape.core.convert import convert_to_tensor
 from gradtape.core.op import binary, op, unary
-from gradtape.core.tensor import Tensor
 from gradtape.errors import InvalidArgumentError, message
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor
 
 # Arithmetic
 
@@ -221,7 +221,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 def stop_gradient(x: Any, name: str | None = None) -> Tensor:
     """The same value as a new tensor that no tape knows."""
-    from gradtape.core.tensor import wrap
+    from gradtape.values.tensor import wrap
 
     return wrap(convert_to_tensor(x)._array)
 

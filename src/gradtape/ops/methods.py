@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradtape.core.tensor import Tensor
 from gradtape.core.variable import Variable
 from gradtape.ops import contract, elementwise
+from gradtape.values.tensor import Tensor
 
 
 def _reflected(function: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from gradtape.core.op import op
 from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.values.convert import pack_with
 
 
 @op
@@ -117,6 +118,7 @@ def _stack_rule(xp, g, *, xs_shape, axis):
 
 
 stack.vjp(_stack_rule)
+pack_with(stack)
 
 
 @op

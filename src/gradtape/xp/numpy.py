@@ -13,7 +13,6 @@ from functools import cache
 import numpy as np
 
 
-
 def scope() -> np.errstate:
     """What a whole sweep runs under: no floating-point warnings (1 µs, so once per sweep, never per op)."""
     return np.errstate(all="ignore")

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import dtypes
-from gradtape.core.shape import TensorShape
+from gradtape.values import dtypes
+from gradtape.values.shape import TensorShape
 
 _NOT_EAGER = "Tensor.{} is undefined when eager execution is enabled."
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all."

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import dtypes
-from gradtape.core.shape import as_tuple
-from gradtape.core.tensor import Tensor, wrap
 from gradtape.errors import InvalidArgumentError, message
+from gradtape.values import dtypes
+from gradtape.values.shape import as_tuple
+from gradtape.values.tensor import Tensor, wrap
 
 _new = object.__new__
 _INT32 = np.iinfo(np.int32)
@@ -194,10 +194,16 @@ def _from_sequence(value: Any, dtype: dtypes.DType | None) -> Tensor:
     return _from_leaves(value, kinds, dtype)
 
 
+_stack: list = []
+
+
+def pack_with(stack: Any) -> None:
+    """Declare the op that joins the tensors in a list (ops know values, not the other way round)."""
+    _stack[:] = [stack]
+
+
 def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
     """A list that contains tensors is stacked, and the stack is recorded."""
-    from gradtape.core.op import RECORDED
-
     if dtype is None:
         dtype = next(leaf.dtype for leaf in leaves if isinstance(leaf, (Tensor, Convertible)))
     parts = [convert_to_tensor(v, dtype) for v in value]
@@ -205,7 +211,7 @@ def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
         raise InvalidArgumentError(
             f"Shapes of all inputs must match: {' vs. '.join(str(list(p._array.shape)) for p in parts)} [Op:Pack]"
         )
-    return RECORDED.stack(*parts, axis=0)
+    return _stack[0](*parts, axis=0)
 
 
 _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
