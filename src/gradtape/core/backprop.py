@@ -15,11 +15,12 @@ from gradtape.errors import InternalError, message
 class Sweep:
     """One walk over the records of a tape."""
 
-    __slots__ = ("cotangents", "needed", "raw", "sparse", "xp")
+    __slots__ = ("cotangents", "needed", "plain", "raw", "sparse", "xp")
 
-    def __init__(self, xp: Any, raw: bool, needed: Any, sparse: Any = ()) -> None:
+    def __init__(self, xp: Any, raw: bool, plain: bool, needed: Any, sparse: Any = ()) -> None:
         self.xp = xp
         self.raw = raw  # rules get arrays; otherwise tensors, so that what they do is recorded
+        self.plain = plain  # cotangents are arrays or batched values; otherwise tensors
         self.needed = needed  # the keys that lead to a source
         self.sparse = sparse  # the keys whose gradient a gather may give as IndexedSlices
         self.cotangents: dict[Any, Any] = {}
@@ -49,7 +50,7 @@ class Sweep:
         if g is None:
             return
         if type(g) is not IndexedSlices:
-            value = g if self.raw else g._array
+            value = g if self.plain else g._array
             if value.shape != shape or value.dtype is not dtype:
                 g = fit(self.xp, op, g, shape, dtype)
         cotangents = self.cotangents
@@ -134,12 +135,12 @@ def pull_binary(record: tuple, g: Any, sweep: Sweep) -> None:
 
 def pull_several(record: tuple, gs: list, sweep: Sweep) -> None:
     """A record with several outputs: one that nothing used contributes zeros, unless none was used."""
-    if gs.count(None) == len(gs):
+    if all(g is None for g in gs):
         return
     zeros = sweep.xp.zeros
     outputs = record[8]
     filled = tuple([zeros(shape=s, dtype=d) if g is None else g for g, (s, d) in zip(gs, outputs)])
-    pull_general(record, filled, sweep)
+    record[1].pull(record, filled, sweep)
 
 
 def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
@@ -149,7 +150,7 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
     xp = sweep.xp
     if sweep.raw and kept:
         kept = {name: _raw(value) for name, value in kept.items()}
-    if op.variadic:
+    if op.joint:
         parts = _call(op.rules[0], xp, g, kept, attributes, shapes)
         if len(parts) != len(keys):
             raise miscounted(op, len(keys), len(parts))

@@ -33,6 +33,10 @@ OPS: dict[str, Callable] = {}
 """Every op by name, as the function that users call; the `Op` behind it is its attribute ``op``."""
 
 
+REGISTRY: dict[str, Callable | None] = {}
+"""Gradient functions that users registered, by the label of the op; None: declared to have none."""
+
+
 class _Recorded:
     """The dialect on tensors: its functions are the ops themselves, so what is computed with it is recorded."""
 
@@ -57,7 +61,7 @@ class Op:
 
     __slots__ = (
         "closed", "conjugated", "defaults", "differentiable", "doc", "inputs",
-        "keep_out", "keep_x", "keep_y", "keeps", "kernel", "label", "name", "pull", "quick", "rules",
+        "joint", "keep_out", "keep_x", "keep_y", "keeps", "kernel", "label", "name", "pull", "quick", "rules",
         "same", "sparse", "variadic",
     )  # fmt: skip
 
@@ -86,6 +90,7 @@ class Op:
         self.conjugated: tuple = ()  # what stands for them where values are complex
         self.differentiable = True
         self.sparse: Callable | None = None  # gather's cotangent as (values, indices)
+        self.joint = variadic  # one rule returns the cotangents of all inputs
         self.keeps: tuple[str, ...] = ()  # of "out" and the inputs, those that a rule reads
         self.keep_out = self.keep_x = self.keep_y = False  # the same, for ops of one or two arrays
         self.pull = pull_general

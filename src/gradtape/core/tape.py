@@ -239,7 +239,8 @@ class GradientTape:
         wanted = set(keys)
         wanted.discard(None)
         everything = self._leaves <= wanted and not self._late
-        sweep = Sweep(xp, raw, records if everything else _leading_to(wanted, records), self._leaves if sparse else ())
+        needed = records if everything else _leading_to(wanted, records)
+        sweep = Sweep(xp, raw, raw or xp is BATCHED, needed, self._leaves if sparse else ())
         for target, seed in zip(targets, seeds):
             key = target._key
             if key not in records or records[key] is LEAF:  # counts only if it is itself a source, watched or not

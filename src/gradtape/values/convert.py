@@ -187,8 +187,10 @@ def _from_sequence(value: Any, dtype: dtypes.DType | None) -> Tensor:
         return _packed(value, dtype, leaves)
     kinds = set(map(type, leaves))
     if any(issubclass(kind, (np.ndarray, np.generic)) for kind in kinds):
+        own = [leaf.dtype for leaf in leaves if isinstance(leaf, (np.ndarray, np.generic))]
         try:
-            return _from_numpy(np.array(value), dtype)
+            # Python numbers take the dtype of the NumPy values they stand beside.
+            return _from_numpy(np.array(value, np.result_type(*own)), dtype)
         except ValueError as error:
             raise _ragged(value) from error
     return _from_leaves(value, kinds, dtype)

@@ -185,7 +185,8 @@ class Tensor:
         return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={self._text(repr)}>"
 
     def __str__(self) -> str:
-        return f"tf.Tensor({self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
+        newline = "\n" if self._array.ndim > 1 else ""
+        return f"tf.Tensor({newline}{self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __format__(self, spec: str) -> str:
         return format(self.numpy(), spec)

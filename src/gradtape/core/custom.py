@@ -1,0 +1,314 @@
+"""Rules of the user's own: `custom_gradient`, `recompute_grad`, `grad_pass_through`, and the gradient registry."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gradtape.core.backprop import Sweep, pull_several
+from gradtape.core.batching import Batched, _inner
+from gradtape.core.context import thread
+from gradtape.core.op import OPS, OUTPUT, RECORDED, REGISTRY, Op
+from gradtape.core.tape import GradientTape, UnconnectedGradients
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.values import dtypes, nest
+from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+
+
+class VariableWatcher:
+    """A recorder that records no op: it notes which trainable variables are read."""
+
+    def __init__(self) -> None:
+        self.records: dict = {}
+        self.variables: dict[Any, Variable] = {}
+
+    def accessed(self, variable: Variable) -> None:
+        self.variables[variable._key] = variable
+
+    def __enter__(self) -> VariableWatcher:
+        thread.recorders = (*thread.recorders, self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        thread.recorders = tuple(r for r in thread.recorders if r is not self)
+
+
+def custom_gradient(f: Callable | None = None) -> Callable:
+    """Decorator: ``f`` returns its result and the function that pulls gradients back through it.
+
+    >>> @custom_gradient
+    ... def double_slope(x):
+    ...     return x, lambda upstream: 2.0 * upstream
+
+    ``grad_fn(*upstream)`` gets one tensor per result and returns one gradient per argument (None: no gradient). If ``f``
+    reads trainable variables that are not its arguments, ``grad_fn`` must accept ``variables=`` and return
+    ``(argument_gradients, variable_gradients)``. ``grad_fn`` is itself recorded by outer tapes.
+    """
+    if f is None:
+        return custom_gradient
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with VariableWatcher() as watcher:
+            result, grad_fn = f(*args, **kwargs)
+        inputs = nest.flatten(list(args))
+        passed = {x._key for x in inputs if isinstance(x, Variable)}
+        variables = [v for key, v in watcher.variables.items() if key not in passed]
+        if variables and not _accepts_variables(grad_fn):
+            raise TypeError(
+                "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
+                f"{variables}"
+            )
+        return record_custom(f.__name__, grad_fn, result, inputs, variables)
+
+    return wrapper
+
+
+def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable]) -> Any:
+    """The result as new tensors, whose producer on every tape is ``grad_fn``."""
+    outs = tuple(wrap(_tensor(y)._array) for y in nest.flatten(result))
+    sources = [x for x in (*inputs, *variables) if isinstance(x, (Tensor, Variable))]
+    recorders = thread.recorders
+    for recorder in recorders:
+        for variable in (x for x in sources if isinstance(x, Variable) and x.trainable):
+            recorder.accessed(variable)
+    record = None
+    for recorder in recorders:
+        known = recorder.records
+        if not any(x._key in known for x in sources):
+            continue
+        if record is None:
+            record = _make_record(name, grad_fn, outs, inputs, variables, sources)
+            if record is None:
+                break
+        stored = record
+        for key in record[7]:
+            if key is not None:
+                known[key] = stored
+                stored = OUTPUT
+    return nest.pack_sequence_as(result, outs)
+
+
+def _tensor(value: Any) -> Tensor:
+    return value._operand() if isinstance(value, Convertible) else convert_to_tensor(value)
+
+
+def _make_record(
+    name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list[Variable], sources: list
+) -> tuple | None:
+    for tensor in (*outs, *sources):
+        if tensor._key is None and tensor.dtype.is_trainable:
+            tensor._key = object()
+    keys = tuple(o._key for o in outs)
+    if keys.count(None) == len(keys):
+        return None
+    op = Op(name, grad_fn, ())
+    op.pull = pull_custom
+    op.rules = ()
+    leaves = (*inputs, *variables)
+    raw = [_tensor(x)._array if isinstance(x, (Tensor, Variable)) else None for x in leaves]
+    return (
+        pull_several,
+        op,
+        tuple(x._key if isinstance(x, (Tensor, Variable)) else None for x in leaves),
+        tuple(None if a is None else a.shape for a in raw),
+        tuple(None if a is None else a.dtype for a in raw),
+        {},
+        {"grad_fn": grad_fn, "inputs": len(inputs), "variables": variables},
+        keys,
+        [(o._array.shape, o._array.dtype) for o in outs],
+    )
+
+
+def _accepts_variables(grad_fn: Callable) -> bool:
+    import inspect
+
+    parameters = inspect.signature(grad_fn).parameters.values()
+    return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def pull_custom(record: tuple, gs: tuple, sweep: Sweep) -> None:
+    """Call a user's gradient function, and add what it returns to the cotangents of its arguments."""
+    _, op, keys, shapes, kinds, _, attributes, _, _ = record
+    parts = _on_tensors(lambda *g: _gradients(attributes, g), gs, shapes, kinds)
+    for key, part, shape, dtype in zip(keys, parts, shapes, kinds):
+        if part is not None and key in sweep.needed:
+            sweep.add(op, key, part, shape, dtype)
+
+
+def _gradients(attributes: dict, gs: tuple[Tensor, ...]) -> list:
+    """The gradients of arguments, then of variables, as the user's function gives them."""
+    grad_fn, count, variables = attributes["grad_fn"], attributes["inputs"], attributes["variables"]
+    if not variables:
+        found, extra = grad_fn(*gs), []
+    else:
+        found, extra = grad_fn(*gs, variables=variables)
+        extra = nest.flatten(extra)
+        if len(extra) != len(variables):
+            raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+    flat = nest.flatten(found)
+    if len(flat) != count:
+        raise ValueError(
+            message(
+                f"custom_gradient function expected to return {count} gradients, but returned {len(flat)} instead.",
+                fix="return one gradient per argument; None where there is none",
+            )
+        )
+    return [*flat, *extra]
+
+
+def _on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> list:
+    """Run a user's gradient function on cotangents of any kind; the results are of the same kind.
+
+    In a Jacobian it sees one upstream gradient at a time, so that any Python code in it works.
+    """
+    batched = next((g for g in gs if type(g) is Batched), None)
+    if batched is None:
+        return [_part(p, s, k, gs[0]) for p, s, k in zip(function(*map(_as_tensor, gs)), shapes, kinds)]
+    rows = []
+    for i in range(len(_as_tensor(batched.value))):
+        row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if type(g) is Batched else _as_tensor(g) for g in gs]
+        rows.append([_part(p, s, k, batched.value) for p, s, k in zip(function(*row), shapes, kinds)])
+    columns = [[p for p in column if p is not None] for column in zip(*rows)]
+    return [Batched(_inner(c[0]).stack(*c, axis=0)) if c else None for c in columns]
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else wrap(value)
+
+
+def _part(part: Any, shape: tuple[int, ...] | None, dtype: Any, like: Any) -> Any:
+    """A gradient as the user gave it, in the kind of ``like``; a number stands for every element."""
+    if part is None or shape is None:
+        return None
+    if isinstance(part, (int, float, complex)):
+        part = convert_to_tensor(part, dtypes.of(dtype))
+    part = _tensor(part)
+    if part._array.shape == () != shape:
+        part = OPS["broadcast_to"](part, shape=shape)
+    return part if isinstance(like, Tensor) else part._array
+
+
+def recompute_grad(f: Callable) -> Callable:
+    """Wrap ``f`` so that nothing of its inside is kept for the backward pass: it is run again there.
+
+    Memory falls to the arguments and results of ``f``, at the price of one more forward run.
+    """
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        saved = thread.recorders
+        watcher = VariableWatcher()
+        thread.recorders = (watcher,)  # nothing is recorded, but variables are noticed
+        try:
+            result = f(*args, **kwargs)
+        finally:
+            thread.recorders = saved
+        inputs = nest.flatten(list(args))
+        passed = {x._key for x in inputs if isinstance(x, Variable)}
+        variables = [v for key, v in watcher.variables.items() if key not in passed]
+
+        def grad_fn(*upstream: Tensor, variables: Any = ()) -> Any:
+            copies = [OPS["identity"](x) if isinstance(x, Tensor) and x.dtype.is_trainable else x for x in inputs]
+            sources = [x for x in copies if isinstance(x, (Tensor, Variable)) and x.dtype.is_trainable]
+            with GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch([*sources, *variables])
+                again = f(*nest.pack_sequence_as(list(args), copies), **kwargs)
+            found = tape.gradient(again, [*sources, *variables], list(upstream), UnconnectedGradients.ZERO)
+            by_id = {id(s): g for s, g in zip(sources, found)}
+            input_gradients = [by_id.get(id(x)) for x in copies]
+            return (input_gradients, found[len(sources) :]) if variables else input_gradients
+
+        return record_custom(f.__name__, grad_fn, result, inputs, variables)
+
+    return wrapper
+
+
+def grad_pass_through(f: Callable) -> Callable:
+    """Wrap ``f`` so that gradients pass it as if it were the identity (the straight-through estimator)."""
+
+    @functools.wraps(f)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with VariableWatcher() as watcher:
+            result = f(*args, **kwargs)
+        inputs = nest.flatten(list(args))
+        passed = {x._key for x in inputs if isinstance(x, Variable)}
+        variables = [v for key, v in watcher.variables.items() if key not in passed]
+
+        def grad_fn(*upstream: Tensor, variables: Any = ()) -> Any:
+            return (list(upstream), [None] * len(variables)) if variables else list(upstream)
+
+        return record_custom(f.__name__, grad_fn, result, inputs, variables)
+
+    return wrapper
+
+
+class RegisterGradient:
+    """Decorator: the gradient of an op type by name, as ``rule(op, *upstream)`` with ``op.inputs`` and ``op.outputs``."""
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"op_type must be a string.\n  Received: {op_type!r}")
+        self._op_type = op_type
+
+    def __call__(self, f: Callable) -> Callable:
+        _register(self._op_type, f)
+        return f
+
+
+def no_gradient(op_type: str) -> None:
+    """Declare that nothing flows back through ops of this type."""
+    if not isinstance(op_type, str):
+        raise TypeError(f"op_type must be a string.\n  Received: {op_type!r}")
+    _register(op_type, None)
+
+
+def _register(op_type: str, rule: Callable | None) -> None:
+    ops = [call.op for call in OPS.values() if call.op.label == op_type]  # type: ignore[attr-defined]
+    if op_type in REGISTRY or any(op.rules is not None for op in ops):
+        origin = getattr(REGISTRY.get(op_type), "__module__", "gradtape")
+        raise KeyError(f"Registering two gradient with name '{op_type}'! (Previous registration was in {origin})")
+    REGISTRY[op_type] = rule
+    for op in ops:
+        adopt(op)
+
+
+def adopt(op: Op) -> None:
+    """Give an op the rule that is registered under its label."""
+    rule = REGISTRY[op.label]
+    if rule is None:
+        op.differentiable = False
+        return
+
+    def joint(xp: Any, g: Any, out: Any, *inputs: Any, **attributes: Any) -> list:
+        gs = g if type(g) is tuple else (g,)
+        tensors = [_as_tensor(x) for x in inputs]
+        outs = [_as_tensor(o) for o in (out if type(out) is tuple else (out,))]
+        view = Operation(op.label, tensors, outs, attributes)
+        shapes = tuple(t._array.shape for t in tensors)
+        kinds = tuple(t._array.dtype for t in tensors)
+        return _on_tensors(lambda *upstream: _as_list(rule(view, *upstream)), gs, shapes, kinds)
+
+    op.keeps = ("out", *op.inputs)
+    op.joint = True
+    op.rules = ((joint, op.keeps, tuple(op.defaults), ()),)
+
+
+def _as_list(found: Any) -> list:
+    return list(found) if isinstance(found, (list, tuple)) else [found]
+
+
+class Operation:
+    """What a registered gradient function sees of the op it differentiates."""
+
+    def __init__(self, kind: str, inputs: list[Tensor], outputs: list[Tensor], attributes: dict[str, Any]) -> None:
+        self.type = self.name = kind
+        self.inputs = inputs
+        self.outputs = outputs
+        self._attributes = attributes
+
+    def get_attr(self, name: str) -> Any:
+        return self._attributes[name]
