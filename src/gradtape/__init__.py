@@ -6,16 +6,22 @@
 ...     y = x**2
 >>> float(tape.gradient(y, x))
 6.0
+
+The names are TensorFlow's. What every program needs is loaded here; the submodules in `_SUBMODULES` load when touched.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradtape import errors
+from gradtape.core.custom import RegisterGradient, custom_gradient, grad_pass_through, no_gradient, recompute_grad
 from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.module import Module
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
-from gradtape.ops import contract, creation, elementwise, indexing, methods, reduce, shape  # defines the ops
-from gradtape.ops.elementwise import cast, stop_gradient
+from gradtape.ops import methods as _methods  # installs the operators
+from gradtape.ops.elementwise import bitwise_not, cast, stop_gradient
 from gradtape.values import nest
 from gradtape.values.convert import constant, convert_to_tensor
 from gradtape.values.dtypes import (
@@ -44,5 +50,44 @@ from gradtape.values.naming import name_scope
 from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor
 
+from gradtape.linalg import einsum, eye, matmul, norm, tensordot
+from gradtape.math import (
+    abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cos, cosh, cumsum, divide, equal, exp,
+    floor, greater, greater_equal, less, less_equal, logical_and, logical_not, logical_or, maximum, minimum, multiply,
+    negative, not_equal, pow, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod,
+    reduce_sum, round, scalar_mul, sigmoid, sign, sin, sinh, sqrt, square, subtract, tan, tanh, truediv,
+)
+from gradtape.toplevel import (
+    argsort, boolean_mask, broadcast_dynamic_shape, broadcast_static_shape, broadcast_to, clip_by_global_norm,
+    clip_by_norm, clip_by_value, concat, dynamic_partition, dynamic_stitch, ensure_shape, expand_dims, fill,
+    gather, gather_nd, get_static_value, histogram_fixed_width, histogram_fixed_width_bins, identity, identity_n,
+    is_tensor, linspace, meshgrid, one_hot, ones, ones_like, pad, range, rank, realdiv, repeat,
+    reshape, reverse, reverse_sequence, roll, scatter_nd, searchsorted, sequence_mask, shape, shape_n,
+    size, slice, sort, split, squeeze, stack, strided_slice, tensor_scatter_nd_add, tensor_scatter_nd_max,
+    tensor_scatter_nd_min, tensor_scatter_nd_sub, tensor_scatter_nd_update, tile, transpose, truncatediv,
+    truncatemod, tuple, unique, unique_with_counts, unravel_index, unstack, where, zeros, zeros_like,
+)
+
 __version__ = "0.1.0"
 newaxis = None
+
+_SUBMODULES = frozenset(
+    "autodiff dtypes errors extend linalg math nest nn optimizers random test testing values".split()  # noqa: SIM905
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a submodule when it is first touched; name the nearest spellings of what does not exist."""
+    if name in _SUBMODULES:
+        import importlib
+
+        return importlib.import_module(f"gradtape.{name}")
+    import difflib
+
+    near = difflib.get_close_matches(name, [*globals(), *_SUBMODULES], n=3)
+    hint = f" Did you mean {' or '.join(f'tf.{n}' for n in near)}?" if near else ""
+    raise AttributeError(f"module 'gradtape' has no attribute {name!r}.{hint}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES})

@@ -152,6 +152,8 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
         kept = {name: _raw(value) for name, value in kept.items()}
     if op.joint:
         parts = _call(op.rules[0], xp, g, kept, attributes, shapes)
+        if not isinstance(parts, (list, tuple)):
+            raise TypeError(f"expected a sequence of gradients, got {type(parts).__name__} from the rule of {op.name}")
         if len(parts) != len(keys):
             raise miscounted(op, len(keys), len(parts))
         for key, part, shape, dtype in zip(keys, parts, shapes, dtypes):

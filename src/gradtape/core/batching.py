@@ -6,7 +6,10 @@ The array inside a `Batched` may be a NumPy array, a tensor (then the batched wo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,7 +41,7 @@ class Batched:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @property
     def dtype(self) -> np.dtype:
@@ -55,16 +58,26 @@ class _Batched:
     """The namespace; its functions are set below."""
 
     @staticmethod
-    def scope() -> Any:
-        return NUMPY.scope()
+    @contextmanager
+    def scope() -> Iterator[None]:
+        """What the arrays inside need: which they are is not known yet, but a jax array has loaded its namespace."""
+        JAX = sys.modules.get("gradtape.xp.jax", NUMPY)
+        with NUMPY.scope(), JAX.scope():
+            yield
 
     @staticmethod
     def shape(x: Any) -> tuple[int, ...]:
-        return x.shape if type(x) is Batched else _inner(x).shape(x)
+        return x.shape if type(x) is Batched else RECORDED.shape(x)
 
     @staticmethod
     def dtype(x: Any) -> np.dtype:
         return x.dtype if type(x) is Batched else _inner(x).dtype(x)
+
+    def __getattr__(self, name: str) -> Callable:
+        """A function that has no rule below runs in a loop."""
+        if name.startswith("_") or not hasattr(NUMPY, name):
+            raise AttributeError(f"The array dialect has no function {name!r}.")
+        return _entry(name, _loop)
 
 
 BATCHED: Any = _Batched()
@@ -116,6 +129,22 @@ def _entry(name: str, rule: Callable) -> Callable:
         return Batched(rule(xp, name, *args, **attributes))
 
     return call
+
+
+_said: set[str] = set()
+
+
+def _loop(xp: Any, name: str, *args: Any, **attributes: Any) -> Any:
+    """The rule for want of one: call the function once per batch index; says so once."""
+    if name not in _said:
+        _said.add(name)
+        logger.warning("No batching rule for %s: the Jacobian runs it in a loop.", name)
+    size = next(xp.shape(x.value)[0] for x in args if type(x) is Batched)
+    rows = [
+        getattr(xp, name)(*(xp.getitem(x.value, index=(i,)) if type(x) is Batched else x for x in args), **attributes)
+        for i in range(size)
+    ]
+    return xp.stack(*rows, axis=0)
 
 
 def _all_batched(xp: Any, args: tuple) -> list:
@@ -264,6 +293,8 @@ def _scatter_nd(xp: Any, name: str, x: Any, indices: Any, *, shape: Any) -> Any:
 def _with_batch_index(xp: Any, x: Any, indices: Any) -> tuple:
     """Both batched, and the batch index put in front of each index vector."""
     x, indices = _all_batched(xp, (x, indices))
+    if xp.dtype(indices).itemsize < 4:  # must hold the batch index too
+        indices = xp.astype(indices, dtype=np.dtype(np.int64))
     shape = xp.shape(indices)
     count = np.arange(shape[0], dtype=xp.dtype(indices)).reshape(-1, *[1] * (len(shape) - 1))
     first = np.broadcast_to(count, (*shape[:-1], 1))
@@ -277,6 +308,8 @@ def _one_hot(xp: Any, name: str, indices: Any, **attributes: Any) -> Any:
 
 @_rule("matmul")
 def _matmul(xp: Any, name: str, x: Any, y: Any) -> Any:
+    if _rank(x) < 2 or _rank(y) < 2:
+        return NUMPY.matmul(*(np.broadcast_to(np.False_, BATCHED.shape(a)) for a in (x, y)))  # raises
     if type(y) is not Batched and _rank(y) == 2 and x.ndim == 2:
         # One product of (batch·rows) rows instead of one product per batch index.
         batch, rows, depth = xp.shape(x.value)
@@ -297,25 +330,6 @@ def _einsum(xp: Any, name: str, *xs: Any, equation: str) -> Any:
 
 for _name in dialect.CREATION:
     setattr(BATCHED, _name, getattr(NUMPY, _name))
-
-_said: set[str] = set()
-
-
-def loop(name: str) -> Callable:
-    """A batching rule that runs the function once per batch index; says so once."""
-
-    def rule(xp: Any, name: str, *args: Any, **attributes: Any) -> Any:
-        if name not in _said:
-            _said.add(name)
-            logger.warning("No batching rule for %s: the Jacobian runs it in a loop.", name)
-        size = next(xp.shape(x.value)[0] for x in args if type(x) is Batched)
-        rows = [
-            getattr(xp, name)(*(xp.getitem(x.value, index=(i,)) if type(x) is Batched else x for x in args), **attributes)
-            for i in range(size)
-        ]
-        return xp.stack(*rows, axis=0)
-
-    return _entry(name, rule)
 
 
 def _operator(name: str, reflected: bool = False) -> Callable:

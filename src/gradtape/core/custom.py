@@ -89,6 +89,8 @@ def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, varia
             if key is not None:
                 known[key] = stored
                 stored = OUTPUT
+        if len(known) > recorder.limit:
+            recorder.prune()
     return nest.pack_sequence_as(result, outs)
 
 

@@ -11,6 +11,7 @@ Rules read ``rule(xp, g, …)`` and name, after the cotangent ``g``, just what t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -183,14 +184,17 @@ def _canonical(op: Op, values: tuple[str, ...]) -> tuple[bool, bool, bool]:
 # Defining ops
 
 
-def unary(name: str, doc: str, vjp: Any = None, *, derivative: Any = None, **options: Any) -> Callable:
-    """An op of one array whose kernel is the dialect function of the same name.
+def unary(
+    name: str, doc: str, vjp: Any = None, *, derivative: Any = None, kernel: Callable | None = None, **options: Any
+) -> Any:
+    """An op of one array whose kernel is the dialect function of the same name, or ``kernel(xp, x)``.
 
     ``derivative(xp, out, x)`` is for elementwise functions: the rule is ``g`` times its conjugate.
     """
-    spec = Op(name, _dialect_kernel(name), ("x",), **{"closed": True, **options})
+    spec = Op(name, kernel or _dialect_kernel(name), ("x",), **{"closed": True, **options})
     spec.pull = pull_unary
-    call = _finish(spec, _unary_call(spec, getattr(NUMPY, name)), doc, None if vjp is None else (vjp,))
+    function = partial(kernel, NUMPY) if kernel else getattr(NUMPY, name)
+    call = _finish(spec, _unary_call(spec, function), doc, None if vjp is None else (vjp,))
     if derivative is not None:
         real, conjugated = _derivative_rules(derivative)
         spec.set_rules((conjugated,))
@@ -199,14 +203,14 @@ def unary(name: str, doc: str, vjp: Any = None, *, derivative: Any = None, **opt
     return call
 
 
-def binary(name: str, doc: str, x: Any = None, y: Any = None, **options: Any) -> Callable:
+def binary(name: str, doc: str, x: Any = None, y: Any = None, **options: Any) -> Any:
     """An op of two arrays whose kernel is the dialect function of the same name; ``x`` and ``y`` are their rules."""
     spec = Op(name, _dialect_kernel(name), ("x", "y"), **{"closed": True, **options})
     spec.pull = pull_binary
     return _finish(spec, _binary_call(spec, getattr(NUMPY, name)), doc, None if x is None and y is None else (x, y))
 
 
-def op(kernel: Callable | None = None, **options: Any) -> Callable:
+def op(kernel: Callable | None = None, **options: Any) -> Any:
     """Decorator: an op from a kernel ``kernel(xp, *arrays, *, attributes…)``.
 
     Give its rules with ``name.vjp(rule, …)``, one per array in order (None: no gradient flows there), or declare it with
@@ -296,6 +300,9 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
         a = x._array
         try:
             c = function(a)
+        except RuntimeWarning:  # somebody makes warnings errors; here inf and nan are answers
+            with NUMPY.scope():
+                c = function(a)
         except Exception as error:
             raise spec.refuse(error, [a]) from error
         if closed and c.dtype is not a.dtype and c.dtype != a.dtype:
@@ -333,10 +340,13 @@ def _record_unary(recorders: tuple, spec: Op, out: Tensor, x: Tensor) -> None:
 def _binary_call(spec: Op, function: Callable) -> Callable:
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
         if type(x) is not Tensor or type(y) is not Tensor:
-            both = pair(spec, x, y)
-            if both is NotImplemented:
-                return NotImplemented
-            x, y = both
+            if type(x) is Tensor and isinstance(y, Convertible):
+                y = y._operand()
+            else:
+                both = pair(spec, x, y)
+                if both is NotImplemented:
+                    return NotImplemented
+                x, y = both
             if type(x) is not Tensor or type(y) is not Tensor:
                 return apply(spec, (x, y), {})
         a = x._array
@@ -346,6 +356,9 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
             _check_dtypes(spec, (x, y))
         try:
             c = function(a, b)
+        except RuntimeWarning:
+            with NUMPY.scope():
+                c = function(a, b)
         except Exception as error:
             raise spec.refuse(error, [a, b]) from error
         if type(c) is not _ndarray:
@@ -398,7 +411,7 @@ def pair(spec: Op, x: Any, y: Any) -> Any:
     if isinstance(x, Tensor):
         if isinstance(y, Tensor):
             return x, y
-        if getattr(type(y), "__array_priority__", 0) > 100:
+        if getattr(y, "__array_priority__", 0) > 100:
             return NotImplemented
         return x, operand(y, x._array.dtype, right=spec)
     if isinstance(y, Tensor):
@@ -414,7 +427,7 @@ def _check_dtypes(spec: Op, tensors: Any) -> None:
         dtype = tensors[i]._array.dtype
         if first is None:
             first = dtype
-            if spec.closed and dtype == _BOOL:
+            if spec.closed and (dtype == _BOOL or (dtype.kind == "O" and spec.name != "add")):
                 raise spec.not_allowed(dtype)
         elif dtype != first:
             raise wrong_dtype(spec, i, first, dtype)
@@ -438,6 +451,9 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
         else:
             with xp.scope():
                 value = spec.kernel(xp, *arrays, **attributes)
+    except RuntimeWarning:
+        with NUMPY.scope(), xp.scope():
+            value = spec.kernel(xp, *arrays, **attributes)
     except Exception as error:
         raise spec.refuse(error, arrays) from error
     out = tuple([wrap(v) for v in value]) if type(value) is tuple else wrap(value)

@@ -93,8 +93,16 @@ class GradientTape:
         thread.recorders = (*thread.recorders, self)
 
     def _pause(self) -> None:
-        self._recording = False
         recorders = thread.recorders
+        if self not in recorders:
+            raise RuntimeError(
+                message(
+                    "This GradientTape is recording in another thread.",
+                    received="a call that would end the recording from outside",
+                    fix="leave its `with` block first; then any thread may ask it",
+                )
+            )
+        self._recording = False
         thread.recorders = recorders[:-1] if recorders[-1:] == (self,) else tuple(r for r in recorders if r is not self)
 
     def watch(self, tensor: Any) -> None:
@@ -184,7 +192,7 @@ class GradientTape:
                 # Held by the dict, the list, this loop and the call; a general record also lists its output.
                 if sys.getrefcount(key) == 4 + (record[0] is pull_general):
                     del records[key]
-            elif all(k is None or sys.getrefcount(k) == 4 + (k is key) for k in record[7]):
+            elif all(k is None or sys.getrefcount(k) == 5 + (k is key) for k in record[7]):
                 for k in record[7]:
                     records.pop(k, None)
         self.limit = max(1024, 2 * len(records))
@@ -260,14 +268,26 @@ class GradientTape:
             if consume:
                 self.records = None
         cotangents = sweep.cotangents
+        if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
+            cotangents = {k: _once(cotangents[k]) for k in wanted if k in cotangents}
         return [None if k is None else cotangents.get(k) for k in keys]
 
     def _is_recorded_elsewhere(self, involved: list) -> bool:
-        """Whether a recorder other than this finished tape tracks a value that the sweep reads."""
+        """Whether a recorder other than this finished tape tracks a value that the sweep reads.
+
+        Reads of a variable share its key, but those of before a recorder began are constants to it (A12.3): a variable
+        that both know does not count by itself, for then some result of it is known to both as well.
+        """
+        variables = self.variables
         for recorder in thread.recorders:
             known = recorder.records
-            if known is self.records or not known.keys().isdisjoint(self.records):
+            if known is self.records:
                 return True
+            for key, record in self.records.items():
+                if key in known and key not in variables:
+                    return True
+                if record[0] is not None and any(k in known and k not in variables for k in record[2]):
+                    return True  # a constant of this tape
             if any(isinstance(t, (Tensor, Variable)) and t._key in known for t in involved):
                 return True
         return False
@@ -295,7 +315,7 @@ class GradientTape:
             )
         unconnected = _unconnected(unconnected_gradients)
         flat = _leaves(sources, "source")
-        target = _differentiable(target, "target")
+        target = _differentiable(self._dense(target), "target")
         shape = _shape(target)
         size = int(np.prod(shape))
         seeds = np.eye(size, dtype=_tensor(target)._array.dtype).reshape(size, *shape)
@@ -329,7 +349,7 @@ class GradientTape:
             raise RuntimeError(text.replace("enabled and with  ", "enabled and  with "))
         self._begin("batch_jacobian")
         _unconnected(unconnected_gradients)
-        target, source = _differentiable(target, "target"), _differentiable(source, "source")
+        target, source = _differentiable(self._dense(target), "target"), _differentiable(source, "source")
         shape, inner = _shape(target), _shape(source)
         target.shape.with_rank_at_least(2)
         source.shape.with_rank_at_least(2)
@@ -349,9 +369,22 @@ class GradientTape:
         swapped = RECORDED.transpose(rows, axes=(1, 0, *range(2, rank + 1)))
         return RECORDED.reshape(swapped, shape=shape + inner[1:])
 
+    def _dense(self, target: Any) -> Any:
+        """A target; a sparse one as the tensor it stands for, which this tape records (A8.10)."""
+        if not isinstance(target, IndexedSlices):
+            return target
+        if self._recording:
+            return convert_to_tensor(target)
+        self._resume()
+        try:
+            return convert_to_tensor(target)
+        finally:
+            self._pause()
+
     def _batched(self, target: Any, seeds: np.ndarray, sources: list, batched: bool) -> list[Tensor | None]:
         """The cotangents of the sources for each row of seeds, stacked; swept in chunks, or one by one."""
         count = len(seeds)
+        batched = batched or not count  # no row to loop over, but the shapes come from a sweep
         widest = max([1, *(int(np.prod(_shape(s))) for s in sources)]) * seeds.dtype.itemsize
         step = max(1, min(count, _JACOBIAN_BYTES // widest)) if batched else 1
         raw = not self._is_recorded_elsewhere([target])
@@ -445,26 +478,40 @@ def _seeds(targets: list, output_gradients: Any) -> list[Tensor]:
                     expected="one per target; None stands for ones",
                 )
             )
+        if len(given) > len(targets) and all(isinstance(g, (int, float, complex)) for g in given):
+            if len(targets) != 1:
+                raise ValueError(
+                    message(
+                        "output_gradients has too many entries.",
+                        received=f"{len(given)} numbers for {len(targets)} targets",
+                        fix="give tensors or arrays: lists are structure, so each number would stand for one target",
+                    )
+                )
+            given = [output_gradients]  # one target: the numbers are its gradient, not one entry per target
     return [_seed(target, g) for target, g in zip(targets, given)]
 
 
-_ONES: dict[np.dtype, Tensor] = {}  # the seed of scalar targets, by dtype
+_ONES: dict[int, Tensor] = {}  # the seed of scalar floating targets, by size: a dtype takes long to hash
 
 
 def _seed(target: Any, g: Any) -> Tensor:
     array = _tensor(target)._array
     if g is None:
-        if type(array) is np.ndarray and not array.ndim and array.dtype in dtypes.TRAINABLE:
-            one = _ONES.get(array.dtype)
+        if type(array) is np.ndarray and not array.ndim and array.dtype.kind == "f":
+            one = _ONES.get(array.itemsize)
             if one is None:
-                one = _ONES[array.dtype] = wrap(np.ones((), array.dtype))
+                one = _ONES[array.itemsize] = wrap(np.ones((), array.dtype))
             return one
         if array.dtype.kind == "O":
             return wrap(np.zeros(array.shape, np.float32))
-        return wrap(np.ones(array.shape, array.dtype))
+        if type(array) is np.ndarray:
+            return wrap(np.ones(array.shape, array.dtype))
+        xp = select((_tensor(target),))
+        with xp.scope():
+            return wrap(xp.ones(shape=array.shape, dtype=array.dtype))
     g = g._operand() if isinstance(g, Convertible) else convert_to_tensor(g)
     if g._array.dtype != array.dtype:
-        words = dtypes.of(array.dtype).word, g.dtype.word  # type: ignore[union-attr]
+        words = g.dtype.word, dtypes.of(array.dtype).word  # type: ignore[union-attr]  # the rule computes g · x
         raise InvalidArgumentError(
             message(
                 f"cannot compute Mul as input #1(zero-based) was expected to be a {words[0]} tensor but is a {words[1]} tensor",
@@ -487,15 +534,23 @@ def _seed(target: Any, g: Any) -> Tensor:
     )
 
 
+def _once(g: Any) -> Any:
+    """A raw cotangent as the tensor that every position of its source shares."""
+    return g if type(g) is Batched or isinstance(g, Tensor) else _finished(g, None, UnconnectedGradients.NONE)
+
+
 def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
     """A cotangent as the user gets it."""
     if g is None:
-        if unconnected is UnconnectedGradients.NONE or _tensor(source)._array.dtype.kind == "O":
+        if unconnected is UnconnectedGradients.NONE:
             return None
-        return wrap(NUMPY.zeros_like(_tensor(source)._array))
+        array = _tensor(source)._array
+        return wrap(np.full(array.shape, b"", object) if array.dtype.kind == "O" else NUMPY.zeros_like(array))
     if isinstance(g, Tensor):
         return g
     if type(g) is IndexedSlices:
+        if isinstance(g._dense_shape, Tensor):
+            return g
         shape = wrap(np.array(g._dense_shape, np.int32))
         parts = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
         return IndexedSlices._of(*parts, shape)

@@ -152,7 +152,7 @@ class Variable(Convertible):
         return RECORDED.take(self, indices, axis=0, batch_dims=0)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        return RECORDED.gather_nd(self.value(), indices)
+        return RECORDED.gather_nd(self, indices)
 
     # What it is
 
@@ -289,20 +289,20 @@ class Variable(Convertible):
 
     # Sparse updates
 
-    def _scattered(self, update: Callable, sparse_delta: Any) -> Variable:
+    def _scattered(self, update: Callable, sparse_delta: Any, axis: int = 0) -> Variable:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}")
         indices = sparse_delta.indices._array
-        self._check_range(indices)
+        self._check_range(indices, self._tensor._array.shape[axis])
         array = self._tensor._array.copy()
         update(array, indices, convert_to_tensor(sparse_delta.values, self.dtype)._array)
         return self._assigned(array, True)
 
-    def _check_range(self, indices: np.ndarray) -> None:
-        length = self._tensor._array.shape[0]
-        bad = np.flatnonzero((indices < 0) | (indices >= length))
+    def _check_range(self, indices: np.ndarray, length: int) -> None:
+        bad = np.argwhere((indices < 0) | (indices >= length))
         if bad.size:
-            raise InvalidArgumentError(f"indices[{bad[0]}] = {indices.ravel()[bad[0]]} is not in [0, {length})")
+            at = tuple(bad[0].tolist())
+            raise InvalidArgumentError(f"indices[{','.join(map(str, at))}] = {indices[at]} is not in [0, {length})")
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
         return self._scattered(np.add.at, sparse_delta)
@@ -332,7 +332,8 @@ class Variable(Convertible):
             batch = np.indices(indices.shape, sparse=True)[:-1]
             array[(*batch, indices)] = values
 
-        return self._scattered(update, sparse_delta)
+        axis = sparse_delta.indices.ndim - 1 if isinstance(sparse_delta, IndexedSlices) else 0
+        return self._scattered(update, sparse_delta, axis)
 
     def _scattered_nd(self, update: Callable, indices: Any, updates: Any) -> Variable:
         array = self._tensor._array.copy()
@@ -365,7 +366,7 @@ class Variable(Convertible):
         value = self._converted(value)
         part = array[index]
         try:
-            array[index] = np.broadcast_to(value, np.shape(part))
+            array[index] = value
         except ValueError:
             text = f"Cannot broadcast input shape {_dims(value)} into final shape {list(np.shape(part))}"
             raise InvalidArgumentError(text) from None

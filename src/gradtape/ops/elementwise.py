@@ -7,11 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.op import binary, op, unary
+from gradtape.core.op import binary, op, pair, unary
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
+
+# Rules avoid Python numbers where they can: NumPy spends 14,000 instructions on the 1 of ``1 - x``, 4,500 on ``x * x``.
+
+
+def _twice(x):
+    return x + x
+
+
+def _times_one_minus(g, x):
+    """g · (1 - x)"""
+    return g - g * x
+
 
 # Arithmetic
 
@@ -38,7 +50,7 @@ remainder = binary(
 )  # fmt: skip
 negative = unary("negative", "-x", lambda xp, g: -g, label="Neg")
 reciprocal = unary("reciprocal", "1 / x", derivative=lambda xp, out: -out * out)
-square = unary("square", "x²", derivative=lambda xp, x: 2 * x)
+square = unary("square", "x²", lambda xp, g, x: _twice(g * xp.conj(x)))
 
 
 def _power_exponent(xp, g, out, x, y):
@@ -67,7 +79,19 @@ def _abs_rule(xp, g, x):
 
 
 abs = unary("abs", "|x|", _abs_rule, closed=False)
-sign = unary("sign", "-1, 0 or 1; for complex x it is x / |x|", lambda xp, g: xp.zeros_like(g))
+
+
+def _sign_rule(xp, g, out, x):
+    """0 for real x; for complex x, what is left of g across the direction of x, over |x| (0 at 0)."""
+    if xp.dtype(x).kind != "c":
+        return xp.zeros_like(g)
+    across = g - out * xp.astype(xp.real(xp.conj(out) * g), dtype=xp.dtype(g))
+    zero = xp.equal(x, xp.zeros_like(x))
+    length = xp.where(zero, xp.ones_like(x), xp.astype(xp.abs(x), dtype=xp.dtype(x)))
+    return xp.where(zero, xp.zeros_like(x), across / length)
+
+
+sign = unary("sign", "-1, 0 or 1; for complex x it is x / |x|", _sign_rule)
 floor = unary("floor", "the largest integer ≤ x").nondifferentiable()
 ceil = unary("ceil", "the smallest integer ≥ x").nondifferentiable()
 rint = unary("rint", "the nearest integer, halves to even").nondifferentiable()
@@ -78,7 +102,7 @@ exp = unary("exp", "eˣ", derivative=lambda xp, out: out)
 expm1 = unary("expm1", "eˣ - 1, exact near 0", derivative=lambda xp, out: out + 1)
 log = unary("log", "natural logarithm", lambda xp, g, x: g / xp.conj(x))
 log1p = unary("log1p", "log(1 + x), exact near 0", lambda xp, g, x: g / xp.conj(1 + x))
-sigmoid = unary("sigmoid", "1 / (1 + e⁻ˣ)", derivative=lambda xp, out: out * (1 - out))
+sigmoid = unary("sigmoid", "1 / (1 + e⁻ˣ)", lambda xp, g, out: _times_one_minus(g * xp.conj(out), xp.conj(out)))
 softplus = unary("softplus", "log(1 + eˣ), without overflow", derivative=lambda xp, x: xp.sigmoid(x))
 
 
@@ -100,7 +124,7 @@ acos = unary("acos", "inverse cosine", derivative=lambda xp, x: -xp.reciprocal(x
 atan = unary("atan", "inverse tangent", derivative=lambda xp, x: xp.reciprocal(1 + x * x))
 sinh = unary("sinh", "hyperbolic sine", derivative=lambda xp, x: xp.cosh(x))
 cosh = unary("cosh", "hyperbolic cosine", derivative=lambda xp, x: xp.sinh(x))
-tanh = unary("tanh", "hyperbolic tangent", derivative=lambda xp, out: 1 - out * out)
+tanh = unary("tanh", "hyperbolic tangent", lambda xp, g, out: _times_one_minus(g, xp.conj(out * out)))
 asinh = unary("asinh", "inverse hyperbolic sine", derivative=lambda xp, x: xp.reciprocal(xp.sqrt(1 + x * x)))
 acosh = unary("acosh", "inverse hyperbolic cosine", derivative=lambda xp, out: xp.reciprocal(xp.sinh(out)))
 atanh = unary("atanh", "inverse hyperbolic tangent", derivative=lambda xp, x: xp.reciprocal(1 - x * x))
@@ -231,19 +255,21 @@ _INTEGER_QUOTIENT = {"int8": np.float32, "int16": np.float32, "uint8": np.float3
 
 def true_divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y; integers divide in floating point (float32 up to 16 bits, else float64)."""
-    from gradtape.core.op import pair
-
+    if type(x) is Tensor and x._array.dtype.kind in "fc" and (type(y) is float or type(y) is int):
+        return divide(x, y)  # by far the most frequent case of conversion
+    if isinstance(x, Tensor) and isinstance(y, (float, str, bytes)) and not (x.dtype.is_floating or x.dtype.is_complex):
+        y = convert_to_tensor(y)
     both = pair(divide.op, x, y)
     if both is NotImplemented:
         return NotImplemented
     x, y = both
     dtype = x._array.dtype
-    if dtype.kind not in "iub":
-        if dtype != y._array.dtype:
-            raise _different(x, y)
-        return divide(x, y)
     if dtype != y._array.dtype:
         raise _different(x, y)
+    if dtype.kind in "bO":
+        raise TypeError(f"Invalid dtype {x.dtype!r} in __truediv__. Expected an integer, floating or complex type.")
+    if dtype.kind not in "iu":
+        return divide(x, y)
     target = _INTEGER_QUOTIENT.get(dtype.name, np.float64)
     return divide(astype(x, dtype=np.dtype(target)), astype(y, dtype=np.dtype(target)))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, dims, message
 
 
 @op(label="StridedSlice")
@@ -105,7 +105,7 @@ def check_range_nd(indices, shape: tuple[int, ...]) -> None:
     bad = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(-1)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise InvalidArgumentError(f"indices{list(at)} = {indices[at].tolist()} does not index into param shape {list(shape)}")
+        raise InvalidArgumentError(f"indices{list(at)} = {indices[at].tolist()} does not index into param shape {dims(shape)}")
 
 
 @op(label="GatherNd", same=(0,))
@@ -122,7 +122,19 @@ def scatter_nd(xp, x, indices, *, shape):
     return xp.scatter_nd(x, indices, shape=shape)
 
 
-gather_nd.vjp(lambda xp, g, indices, *, x_shape: xp.scatter_nd(g, indices, shape=x_shape), None)
+def _gather_nd_sparse(xp, g, kept, attributes, shapes):
+    """The gradient of whole rows of a source as IndexedSlices, as that of take."""
+    shape, indices = shapes[0], kept["indices"]
+    if len(xp.shape(indices)) != 2 or xp.shape(indices)[-1] != 1:
+        return xp.scatter_nd(g, indices, shape=shape)
+    rows = int(np.prod(xp.shape(indices), dtype=np.int64))
+    values = xp.reshape(g, shape=(rows, *shape[1:]))
+    return IndexedSlices._of(values, xp.reshape(indices, shape=(rows,)), shape)
+
+
+gather_nd.vjp(
+    lambda xp, g, indices, *, x_shape: xp.scatter_nd(g, indices, shape=x_shape), None, sparse=_gather_nd_sparse
+)
 scatter_nd.vjp(lambda xp, g, indices: xp.gather_nd(g, indices), None)
 
 

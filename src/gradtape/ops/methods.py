@@ -1,25 +1,378 @@
-"""Operators of Tensor and Variable: they are the ops themselves."""
+"""What Python syntax does to Tensor and Variable: operators, indexing, and (on Tensor) ndarray's harmless methods.
+
+``Tensor.__add__`` and its like are the op functions themselves: a Python layer between them would cost as much as a
+small addition.
+"""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from gradtape.core.op import pair
 from gradtape.core.variable import Variable
-from gradtape.ops import contract, elementwise
-from gradtape.values.tensor import Tensor
+from gradtape.errors import InvalidArgumentError, message
+from gradtape.ops import contract, elementwise, indexing, numpy_functions, numpy_protocol, shape
+from gradtape.values import dtypes
+from gradtape.values.convert import Convertible
+from gradtape.values.tensor import Tensor, wrap
+
+_INTEGERS = "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
+
+# Arithmetic
 
 
-def _reflected(function: Any) -> Any:
+def _reflected(function: Callable) -> Callable:
     return lambda self, other: function(other, self)
 
 
-for _symbol, _function in {
+def _power(self: Any, other: Any) -> Tensor:
+    """Two arguments only: the op's third is a name, and ``pow(x, y, modulus)`` must not be taken for it."""
+    return elementwise.power(self, other)
+
+
+_ARITHMETIC = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.true_divide,
-    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power, "matmul": contract.matmul,
-}.items():  # fmt: skip
-    for _class in (Tensor, Variable):
+    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": _power, "matmul": contract.matmul,
+}  # fmt: skip
+
+# Comparison
+
+
+def _equality(function: Callable, unlike: bool) -> Callable:
+    """``==`` and ``!=``: shapes that do not broadcast are unlike as a whole, and so are a tensor and None."""
+
+    def call(self: Any, other: Any) -> Any:
+        if other is None and isinstance(self, Tensor):
+            return unlike
+        both = pair(function.op, self, other)
+        if both is NotImplemented:
+            return NotImplemented
+        x, y = both
+        if x._array.dtype == y._array.dtype and not _broadcastable(x._array.shape, y._array.shape):
+            return wrap(np.asarray(unlike))
+        return function(x, y)
+
+    return call
+
+
+def _broadcastable(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(m == n or m == 1 or n == 1 for m, n in zip(reversed(a), reversed(b)))
+
+
+_COMPARISONS = {
+    "eq": _equality(elementwise.equal, False), "ne": _equality(elementwise.not_equal, True),
+    "lt": elementwise.less, "le": elementwise.less_equal,
+    "gt": elementwise.greater, "ge": elementwise.greater_equal,
+}  # fmt: skip
+
+# Logic on booleans, bits on integers
+
+
+def _bits(logical: Callable, bitwise: Callable) -> Callable:
+    def call(self: Any, other: Any) -> Any:
+        both = pair(bitwise.op, self, other)
+        if both is NotImplemented:
+            return NotImplemented
+        _no_floats(bitwise, both[0])
+        return (logical if both[0]._array.dtype.kind == "b" else bitwise)(*both)
+
+    return call
+
+
+def _invert(self: Any) -> Tensor:
+    x = self._operand() if isinstance(self, Convertible) else self
+    _no_floats(elementwise.bitwise_not, x)
+    return (elementwise.logical_not if x._array.dtype.kind == "b" else elementwise.bitwise_not)(x)
+
+
+def _no_floats(function: Callable, x: Tensor) -> None:
+    if x._array.dtype.kind not in "biu":
+        op = function.op
+        raise InvalidArgumentError(
+            message(
+                f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: {_INTEGERS} [Op:{op.label}]",
+                received=f"{op.name} of {x.dtype!r}",
+                expected="bool (logical) or integers (bitwise)",
+            )
+        )
+
+
+_BITS = {
+    "and": _bits(elementwise.logical_and, elementwise.bitwise_and),
+    "or": _bits(elementwise.logical_or, elementwise.bitwise_or),
+    "xor": _bits(elementwise.logical_xor, elementwise.bitwise_xor),
+}
+
+for _class in (Tensor, Variable):
+    for _symbol, _function in (_ARITHMETIC | _BITS).items():
         setattr(_class, f"__{_symbol}__", _function)
         setattr(_class, f"__r{_symbol}__", _reflected(_function))
-for _class in (Tensor, Variable):
+    for _symbol, _function in _COMPARISONS.items():
+        setattr(_class, f"__{_symbol}__", _function)
     _class.__neg__ = elementwise.negative
     _class.__abs__ = elementwise.abs
+    _class.__invert__ = _invert
+
+
+# Indexing
+
+_NOT_AN_INDEX = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
+    "indices, got {!r}"
+)
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    """``x[index]``: integers, slices, None and Ellipsis, or one boolean mask."""
+    mask = _as_mask(index)
+    if mask is not None:
+        return _masked(self, mask)
+    plain = plain_index(index, self._array.shape)
+    if self._array.dtype.kind == "O" and Ellipsis not in plain:
+        plain += (Ellipsis,)  # an array of rank 0, where NumPy would give the bare string
+    return indexing.getitem(self, index=plain)
+
+
+def _variable_getitem(self: Variable, index: Any) -> Tensor:
+    """``v[index]``, which also has ``assign``."""
+    x = self._operand()
+    mask = _as_mask(index)
+    if mask is not None:
+        return _masked(x, mask)
+    plain = plain_index(index, x._array.shape)
+    out = indexing.getitem(x, index=plain)
+    out._source = (self, plain)
+    return out
+
+
+def _assign(self: Tensor) -> Callable:
+    """``v[index].assign(value)``: only what was read from a variable by an index has it."""
+    try:
+        variable, index = self._source
+    except AttributeError:
+        raise AttributeError("'Tensor' object has no attribute 'assign'. Tensors are immutable; use a tf.Variable.") from None
+
+    def assign(value: Any, name: str | None = None) -> Variable:
+        return variable._assign_slice(index, value)
+
+    return assign
+
+
+def _no_item_assignment(self: Tensor, index: Any, value: Any) -> None:
+    raise TypeError(
+        message(
+            "'Tensor' object does not support item assignment",
+            fix="tf.tensor_scatter_nd_update(x, indices, values), tf.where, or a tf.Variable: v[index].assign(value)",
+        )
+    )
+
+
+def plain_index(index: Any, lengths: tuple[int, ...]) -> tuple:
+    """An index as a tuple of Python ints, slices, None and Ellipsis, checked against the shape."""
+    if type(index) is int:
+        items: list = [index]
+    else:
+        items = [_plain(item) for item in (index if isinstance(index, (tuple, list)) else (index,))]
+    rank = len(lengths)
+    used = sum([item is not None and item is not Ellipsis for item in items])
+    if used > rank:
+        if not rank:
+            raise InvalidArgumentError("Attempting to slice scalar input. [Op:StridedSlice]")
+        raise InvalidArgumentError(
+            message(
+                f"Index out of range using input dim {rank}; input has only {rank} dims [Op:StridedSlice]",
+                received=f"{used} indices for shape {lengths}",
+            )
+        )
+    axis = 0
+    ellipses = 0
+    for item in items:
+        if item is Ellipsis:
+            ellipses += 1
+            axis += rank - used
+        elif item is not None:
+            _check_bounds(item, axis, lengths[axis])
+            axis += 1
+    if ellipses > 1:
+        raise InvalidArgumentError("Multiple ellipses in slice spec not allowed [Op:StridedSlice]")
+    return tuple(items)
+
+
+def _check_bounds(item: Any, axis: int, length: int) -> None:
+    if type(item) is slice:
+        if item.step == 0:
+            raise InvalidArgumentError(f"strides[{axis}] must be non-zero [Op:StridedSlice]")
+    elif not -length <= item < length:
+        raise InvalidArgumentError(
+            message(
+                f"slice index {item} of dimension {axis} out of bounds. [Op:StridedSlice]",
+                expected=f"an index from {-length} to {length - 1}" if length else "no index: this axis is empty",
+            )
+        )
+
+
+def _plain(item: Any) -> Any:
+    if item is None or item is Ellipsis or type(item) is int:
+        return item
+    if isinstance(item, slice):
+        return slice(*(part if part is None else _integer(part) for part in (item.start, item.stop, item.step)))
+    return _integer(item)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, Convertible):
+        value = value._operand()
+    if isinstance(value, Tensor):
+        if not value._array.shape and value._array.dtype in (np.int32, np.int64):
+            return int(value._host())
+    elif isinstance(value, bool):
+        raise InvalidArgumentError(
+            message(
+                "Value for attr 'Index' of bool is not in the list of allowed values: int16, int32, int64 [Op:StridedSlice]",
+                fix="for a mask use a boolean tensor or array: x[tf.constant([True, False])]",
+            )
+        )
+    elif not isinstance(value, (np.ndarray, np.bool_)) or (value.ndim == 0 and value.dtype.kind in "iu"):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(
+        message(_NOT_AN_INDEX.format(value), fix="to pick several rows use tf.gather(x, indices), or a boolean mask: x[x > 0]")
+    )
+
+
+# Boolean masks
+
+
+def _as_mask(index: Any) -> np.ndarray | None:
+    """The boolean array, if that is what the index is."""
+    if type(index) is int or type(index) is slice or type(index) is tuple:
+        return None
+    if isinstance(index, Convertible):
+        index = index._operand()
+    if isinstance(index, bool):
+        return np.asarray(index)
+    if isinstance(index, Tensor):
+        return index._host() if index._array.dtype.kind == "b" else None
+    return index if isinstance(index, np.ndarray) and index.dtype.kind == "b" else None
+
+
+def _masked(x: Tensor, mask: np.ndarray) -> Tensor:
+    """The elements (rows, blocks …) of x where the mask holds, in order."""
+    lengths = x._array.shape
+    if not mask.ndim:
+        raise ValueError("mask cannot be scalar.")
+    if lengths[: mask.ndim] != mask.shape:
+        raise ValueError(
+            message(
+                f"Shapes {lengths[: mask.ndim]} and {mask.shape} are incompatible",
+                received=f"a mask of shape {mask.shape} for shape {lengths}",
+                expected="a mask whose shape is that of the leading axes",
+            )
+        )
+    rows = shape.reshape(x, shape=(mask.size, *lengths[mask.ndim :]))
+    return indexing.take(rows, np.flatnonzero(mask), axis=0, batch_dims=0)
+
+
+Tensor.__getitem__ = _getitem
+Tensor.__setitem__ = _no_item_assignment
+Tensor.assign = property(_assign)
+Variable.__getitem__ = _variable_getitem
+
+
+# ndarray's methods: a NumPy function on a tracked tensor answers with a Tensor, and the code around it goes on
+
+
+def _method(name: str, function: Callable) -> Callable:
+    """An array method that is recorded; integers and booleans are computed by NumPy, with NumPy's dtypes."""
+    recorded = numpy_functions.FUNCTIONS[function]
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if self._array.dtype in dtypes.TRAINABLE or type(self) is not Tensor:
+            return recorded(self, *args, **kwargs)
+        return wrap(np.asarray(getattr(self._array, name)(*args, **kwargs)))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``ndarray.{name}`` on a tensor, recorded; the result is a Tensor."
+    return call
+
+
+for _name, _function in {
+    "sum": np.sum, "mean": np.mean, "prod": np.prod, "max": np.max, "min": np.min, "std": np.std, "var": np.var,
+    "cumsum": np.cumsum, "cumprod": np.cumprod, "clip": np.clip, "ravel": np.ravel, "squeeze": np.squeeze,
+    "swapaxes": np.swapaxes, "take": np.take, "repeat": np.repeat, "dot": np.dot, "trace": np.trace,
+    "diagonal": np.diagonal,
+}.items():  # fmt: skip
+    setattr(Tensor, _name, _method(_name, _function))
+
+
+def _spread(args: tuple) -> Any:
+    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))`` mean the same."""
+    return args[0] if len(args) == 1 else args
+
+
+def _reshape(self: Tensor, *shape_: Any) -> Tensor:
+    """The same elements in another shape."""
+    return numpy_functions.reshape(self, _spread(shape_))
+
+
+def _transpose(self: Tensor, *axes: Any) -> Tensor:
+    """Axes in another order, reversed by default."""
+    return numpy_functions.transpose(self, _spread(axes) if axes else None)
+
+
+def _astype(self: Tensor, dtype: Any) -> Tensor:
+    """A tensor of another dtype."""
+    return elementwise.cast(self, numpy_functions.our_dtype(dtype))
+
+
+def _flatten(self: Tensor) -> Tensor:
+    """All elements in one axis."""
+    return shape.reshape(self, shape=(-1,))
+
+
+def _round(self: Tensor, decimals: int = 0) -> Tensor:
+    """Rounded to decimals, halves to even; not differentiable."""
+    return wrap(np.round(self._host(), decimals))
+
+
+def _sorted(self: Tensor, axis: int | None = -1) -> None:
+    raise TypeError("A Tensor is immutable, and ndarray.sort works in place.\n  Fix:      np.sort(x), or tf.sort(x)")
+
+
+def _nondifferentiable(name: str) -> Callable:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return wrap(np.asarray(getattr(self._host(), name)(*args, **kwargs)))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``ndarray.{name}`` on a tensor; the result is a Tensor, and no gradient flows through it."
+    return call
+
+
+for _name in ("any", "all", "argmax", "argmin", "argsort", "searchsorted"):
+    setattr(Tensor, _name, _nondifferentiable(_name))
+
+Tensor.reshape = _reshape
+Tensor.transpose = _transpose
+Tensor.astype = _astype
+Tensor.flatten = _flatten
+Tensor.round = _round
+Tensor.sort = _sorted
+Tensor.item = lambda self, *index: self._host().item(*index)
+Tensor.tolist = lambda self: self._host().tolist()
+Tensor.copy = lambda self, order="C": elementwise.identity(self)
+Tensor.conj = Tensor.conjugate = lambda self: elementwise.conj(self)
+Tensor.T = property(lambda self: shape.transpose(self, axes=None))
+Tensor.mT = property(lambda self: shape.matrix_transpose(self))
+Tensor.real = property(lambda self: elementwise.real(self) if self.dtype.is_complex else self)
+Tensor.imag = property(lambda self: elementwise.imag(self) if self.dtype.is_complex else elementwise.zeros_like(self))
+Tensor.size = property(lambda self: self._array.size)
+Tensor.itemsize = property(lambda self: self._array.dtype.itemsize)
+Tensor.nbytes = property(lambda self: self._array.size * self._array.dtype.itemsize)
+
+numpy_protocol.install(Tensor, Variable)

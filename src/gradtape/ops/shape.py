@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gradtape.core.op import op
@@ -13,8 +15,8 @@ from gradtape.values.convert import pack_with
 def reshape(xp, x, *, shape):
     """The same elements in another shape; one length may be -1."""
     old = xp.shape(x)
-    size = int(np.prod(old, dtype=np.int64))
-    known = int(np.prod([n for n in shape if n != -1], dtype=np.int64))
+    size = math.prod(old)
+    known = math.prod([n for n in shape if n != -1])
     if shape.count(-1) > 1 or (known != size if -1 not in shape else (size % known if known else size)):
         raise InvalidArgumentError(
             message(

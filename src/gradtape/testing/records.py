@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OpRecord:
     """What is known of one op, or of one way to call it.
 
@@ -57,8 +57,8 @@ class OpRecord:
     """To which order gradients are compared with numerical ones."""
     batched: bool = True
     """Jacobians are computed in one batched sweep, and equal the looped ones."""
-    aliases: bool = False
-    """The result may share memory with the argument (both are immutable)."""
+    jax: bool = True
+    """The same value and gradient come out with jax arrays."""
     also: Sequence[str] = ()
     """Names of further ops that this record exercises."""
 

@@ -106,7 +106,7 @@ def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
     try:
         return from_python(value, dtypes.of(dtype))
     except TypeError:
-        if right is None or not isinstance(value, (float, complex)):
+        if right is None or right.name not in ("add", "matmul") or not isinstance(value, (float, complex, str, bytes)):
             raise
     raise wrong_dtype(right, 1, dtype, from_python(value, None)._array.dtype)
 
@@ -226,8 +226,8 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
             raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
         return wrap(_strings(value))
     if not kinds <= _RANKS.keys() or (bool in kinds and len(kinds) > 1):
-        bad = next((leaf for leaf in _leaves(value) if type(leaf) not in _RANKS), None)
-        if bad is None or isinstance(bad, (str, bytes)):
+        bad = next((leaf for leaf in _leaves(value) if type(leaf) not in _RANKS), "")  # None may be the bad leaf
+        if isinstance(bad, (str, bytes)):
             raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
         raise ValueError(
             f"Attempt to convert a value ({bad!r}) with an unsupported type ({type(bad)}) to a Tensor."

@@ -45,8 +45,12 @@ class Tensor:
     """An immutable array value; make one with `constant` or `convert_to_tensor`."""
 
     # _key: None, or the bare object() by which tapes know this value. Records hold keys, not tensors.
-    __slots__ = ("__weakref__", "_array", "_key")
+    # _source: set only on what ``variable[index]`` returns: (variable, index), for ``variable[index].assign(value)``.
+    __slots__ = ("__weakref__", "_array", "_key", "_source")
     __array_priority__ = 100
+    _array: Any
+    _key: Any
+    _source: Any
 
     def __init__(self, *_: object, **__: object) -> None:
         raise TypeError("tf.Tensor is not constructible.\n  Fix:      use tf.constant(value) or tf.convert_to_tensor(value).")
@@ -185,8 +189,7 @@ class Tensor:
         return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={self._text(repr)}>"
 
     def __str__(self) -> str:
-        newline = "\n" if self._array.ndim > 1 else ""
-        return f"tf.Tensor({newline}{self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
+        return f"tf.Tensor({self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __format__(self, spec: str) -> str:
         return format(self.numpy(), spec)
@@ -194,7 +197,8 @@ class Tensor:
     def _text(self, form: Any) -> str:
         value = self.numpy()
         if isinstance(value, np.ndarray):
-            return form(value)
+            text = form(value)
+            return "\n" + text if "\n" in text else text  # rows line up below one another
         return repr(value) if isinstance(value, bytes) else str(value)
 
 

@@ -6,9 +6,10 @@ negative indices silently, or is slow: ``np.sum`` costs 2.2 µs on a 16×16 arra
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from functools import cache
+import warnings
 
 import numpy as np
 
@@ -16,6 +17,10 @@ import numpy as np
 def scope() -> np.errstate:
     """What a whole sweep runs under: no floating-point warnings (1 µs, so once per sweep, never per op)."""
     return np.errstate(all="ignore")
+
+
+# Overflow in the few functions that run without errstate for speed (add, multiply, sum …) is no news either.
+warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradtape\.")
 
 
 def _silent(function):
@@ -28,7 +33,7 @@ def _silent(function):
     return call
 
 
-@cache
+@functools.cache
 def _special(name: str):
     """A SciPy special function; SciPy is loaded when the first one runs."""
     import scipy.special
@@ -40,7 +45,7 @@ def _from_scipy(name: str):
     def call(x):
         with np.errstate(all="ignore"):
             # SciPy has no loop for the half types: compute in float32.
-            if x.dtype.itemsize == 2:
+            if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
                 return _special(name)(x.astype(np.float32)).astype(x.dtype)
             return _special(name)(x)
 
@@ -79,7 +84,8 @@ _sigmoid = _from_scipy("expit")
 def softplus(x):
     if x.dtype.kind == "c":
         return log(1 + exp(x))
-    return np.logaddexp(x, np.zeros((), x.dtype))
+    with np.errstate(all="ignore"):
+        return np.logaddexp(x, np.zeros((), x.dtype))
 
 
 def conj(x):
@@ -107,8 +113,8 @@ def ones_like(x):
 
 
 def polygamma(x, *, n):
-    out = _special("polygamma")(n, x.astype(np.float64) if x.dtype.itemsize < 8 else x)
-    return out.astype(x.dtype)
+    with np.errstate(all="ignore"):
+        return _special("polygamma")(n, x.astype(np.float64)).astype(x.dtype)
 
 
 def astype(x, *, dtype):
@@ -123,10 +129,49 @@ def astype(x, *, dtype):
 
 add, subtract, multiply = np.add, np.subtract, np.multiply
 divide = _silent(np.true_divide)
-floor_divide, remainder, power = _silent(np.floor_divide), _silent(np.remainder), _silent(np.power)
+power = _silent(np.power)
+
+
+def _nonzero(x, y):
+    """Refuse an integer divisor that is 0: NumPy would answer 0."""
+    if not y.all() and x.size:
+        raise ZeroDivisionError("Integer division by zero")
+
+
+def floor_divide(x, y):
+    if x.dtype.kind in "iu":
+        _nonzero(x, y)
+    elif x.dtype.kind == "f":  # the floor of the rounded quotient, as TensorFlow: 1.0 // 0.1 is 10, Python says 9
+        with np.errstate(all="ignore"):
+            return np.floor(np.true_divide(x, y))
+    with np.errstate(all="ignore"):
+        return np.floor_divide(x, y)
+
+
+def remainder(x, y):
+    if x.dtype.kind in "iu":
+        _nonzero(x, y)
+    with np.errstate(all="ignore"):
+        return np.remainder(x, y)
+
+
 maximum, minimum, atan2 = np.maximum, np.minimum, np.arctan2
 equal, not_equal = np.equal, np.not_equal
-less, less_equal, greater, greater_equal = np.less, np.less_equal, np.greater, np.greater_equal
+
+
+def _ordered(function):
+    """Refuse what has no order: NumPy would compare complex numbers by their real parts first."""
+
+    def call(x, y):
+        if x.dtype.kind in "cbO":
+            kind = "string" if x.dtype.kind == "O" else x.dtype.name
+            raise TypeError(f"Value for attr 'T' of {kind} is not in the list of allowed values: integers and real floats")
+        return function(x, y)
+
+    return call
+
+
+less, less_equal, greater, greater_equal = map(_ordered, (np.less, np.less_equal, np.greater, np.greater_equal))
 logical_and, logical_or, logical_xor = np.logical_and, np.logical_or, np.logical_xor
 bitwise_and, bitwise_or, bitwise_xor = np.bitwise_and, np.bitwise_or, np.bitwise_xor
 left_shift, right_shift = np.left_shift, np.right_shift
@@ -312,7 +357,7 @@ def take_transpose(x, indices, *, axis, shape, batch_dims=0):
     """Add the rows of ``x`` into zeros of ``shape`` at ``indices``: the transpose of take."""
     out = np.zeros(shape, x.dtype)
     if batch_dims == 0:
-        np.add.at(out, (slice(None),) * axis + (indices,), x)
+        np.add.at(out, (slice(None),) * (axis % len(shape)) + (indices,), x)
     else:
         np.add.at(out, _batched_index(shape, indices, axis, batch_dims), x)
     return out
@@ -342,7 +387,7 @@ def take_along_axis(x, indices, *, axis):
 def along_axis_transpose(x, indices, *, axis, shape):
     """Add ``x`` into zeros of ``shape`` at ``indices`` along ``axis``: the transpose of take_along_axis."""
     out = np.zeros(shape, x.dtype)
-    index = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+    index = list(np.ogrid[tuple(slice(n) for n in shape)])
     index[axis] = indices
     np.add.at(out, tuple(index), x)
     return out
@@ -350,33 +395,47 @@ def along_axis_transpose(x, indices, *, axis, shape):
 
 def gather_nd(x, indices):
     """The last axis of ``indices`` indexes the leading axes of ``x``."""
-    return x[tuple(np.moveaxis(indices, -1, 0))]
+    index = tuple(np.moveaxis(indices, -1, 0))
+    return x[index] if index else np.broadcast_to(x, indices.shape[:-1] + x.shape)
 
 
 def scatter_nd(x, indices, *, shape):
     """Add ``x`` into zeros of ``shape`` at ``indices``: the transpose of gather_nd."""
+    index = tuple(np.moveaxis(indices, -1, 0))
+    if not index:
+        return sum(x, axis=tuple(range(indices.ndim - 1)))
     out = np.zeros(shape, x.dtype)
-    np.add.at(out, tuple(np.moveaxis(indices, -1, 0)), x)
+    np.add.at(out, index, x)
     return out
 
 
 def one_hot(indices, *, depth, dtype):
     """A new last axis of ``depth`` with 1 at the index; indices out of range give zeros."""
-    return (indices[..., None] == np.arange(depth, dtype=indices.dtype)).astype(dtype)
+    return (indices[..., None] == np.arange(depth)).astype(dtype)
 
 
 # Contractions: NumPy's float16 matmul is 150 times slower than float32's, so the half types go through float32
 
 
 def matmul(x, y):
-    if x.dtype.itemsize == 2:
-        return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-    return np.matmul(x, y)
+    if x.ndim < 2 or y.ndim < 2:
+        which = 0 if x.ndim < 2 else 1
+        ndim = (x, y)[which].ndim
+        raise ValueError(f"In[0] and In[1] ndims must be == 2: {ndim} (In[{which}] ndims must be >= 2; use tensordot or dot)")
+    try:
+        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+            return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+        return np.matmul(x, y)
+    except ValueError:
+        if x.shape[-1] == y.shape[-2]:
+            raise
+        shapes = [f"In[{i}]: [{','.join(map(str, a.shape))}]" for i, a in enumerate((x, y))]
+        raise ValueError(f"Matrix size-incompatible: {', '.join(shapes)}") from None
 
 
 def einsum(*xs, equation):
     """Explicit equation, no ellipsis. Three operands and more are ordered by opt_einsum."""
-    if xs[0].dtype.itemsize == 2:
+    if xs[0].dtype.itemsize == 2 and xs[0].dtype.kind not in "iu":
         return einsum(*(x.astype(np.float32) for x in xs), equation=equation).astype(xs[0].dtype)
     if len(xs) > 2:
         import opt_einsum

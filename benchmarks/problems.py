@@ -1,0 +1,47 @@
+"""The problems every contestant gets: the same numbers, made with NumPy alone. Importable in any interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+LEARNING_RATE = 0.01
+
+
+@dataclass(frozen=True)
+class Training:
+    """A regression: tanh layers of the given widths, mean squared error, SGD."""
+
+    batch: int
+    widths: tuple[int, ...]
+
+    def arrays(self) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """Weights [kernel, bias, kernel, bias, …], inputs and targets, float32."""
+        rng = np.random.default_rng(0)
+        weights: list[np.ndarray] = []
+        for n_in, n_out in zip(self.widths, self.widths[1:]):
+            weights.append((rng.normal(size=(n_in, n_out)) / n_in**0.5).astype(np.float32))
+            weights.append(np.zeros(n_out, np.float32))
+        x = rng.normal(size=(self.batch, self.widths[0])).astype(np.float32)
+        y = rng.normal(size=(self.batch, self.widths[-1])).astype(np.float32)
+        return weights, x, y
+
+
+@dataclass(frozen=True)
+class Jacobian:
+    """Two layers from ``inputs`` to ``outputs``: every output by every input."""
+
+    inputs: int
+    hidden: int
+    outputs: int
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(0)
+        first = (rng.normal(size=(self.inputs, self.hidden)) / self.inputs**0.5).astype(np.float32)
+        second = (rng.normal(size=(self.hidden, self.outputs)) / self.hidden**0.5).astype(np.float32)
+        return first, second, rng.normal(size=(1, self.inputs)).astype(np.float32)
+
+
+TRAINING = {"tiny": Training(8, (4, 16, 16, 1)), "medium": Training(64, (784, 256, 256, 1))}
+JACOBIAN = Jacobian(1000, 256, 100)

@@ -1,0 +1,78 @@
+"""`tf.dtypes`: the element types and conversions between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradtape.ops import elementwise
+from gradtape.ops.clip import clip
+from gradtape.ops.elementwise import cast
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    complex64,
+    complex128,
+    double,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from gradtape.values.dtypes import bool_ as bool
+from gradtape.values.tensor import Tensor
+
+__all__ = [
+    "DType", "as_dtype", "bfloat16", "bool", "cast", "complex", "complex64", "complex128", "double", "float8_e4m3fn",
+    "float8_e5m2", "float16", "float32", "float64", "half", "int8", "int16", "int32", "int64", "saturate_cast", "string",
+    "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """real + i · imag"""
+    x, y = convert_to_tensor(real), convert_to_tensor(imag)
+    if x.dtype is not y.dtype or x.dtype not in (float32, float64):
+        raise TypeError(
+            f"The `real` and `imag` components have incorrect types: {x.dtype.name} {y.dtype.name}. "
+            "They must be consistent, and one of [tf.float32, tf.float64]"
+        )
+    return elementwise.complex(x, y)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """A conversion that gives the nearest value of the new type where the old one does not fit."""
+    x, wanted = convert_to_tensor(value), as_dtype(dtype)
+    if x.dtype.is_complex:
+        if wanted.is_complex:
+            return cast(x, wanted)
+        x = elementwise.real(x)
+    if not (x.dtype.is_bool or wanted.is_bool or wanted.is_complex):
+        x = clip(x, *_common_limits(x.dtype, wanted))
+    return cast(x, wanted)
+
+
+def _common_limits(have: DType, wanted: DType) -> tuple[Tensor, Tensor]:
+    """The range of ``wanted`` within that of ``have``, rounded inwards to values of ``have``."""
+    import numpy as np
+
+    limits = []
+    for own, other, inward in ((have.min, wanted.min, np.inf), (have.max, wanted.max, -np.inf)):
+        tighter = max(int(own), int(other)) if inward > 0 else min(int(own), int(other))
+        limit = have.as_numpy_dtype(tighter)
+        if have.is_floating and wanted.is_integer and (int(limit) < tighter if inward > 0 else int(limit) > tighter):
+            limit = np.nextafter(limit, have.as_numpy_dtype(inward))
+        limits.append(convert_to_tensor(limit))
+    return limits[0], limits[1]

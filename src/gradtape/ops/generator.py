@@ -1,0 +1,202 @@
+"""The explicit random `Generator`, whose whole state is a variable."""
+
+from __future__ import annotations
+
+import enum
+import math
+import threading
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.ops import random
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+
+_WORD = 2**64
+
+
+class Algorithm(enum.Enum):
+    PHILOX, THREEFRY, AUTO_SELECT = 1, 2, 3
+
+
+def check_algorithm(alg: Any) -> None:
+    """Refuse an algorithm that is not there."""
+    names = {"philox", "auto_select", 1, 3, Algorithm.PHILOX, Algorithm.AUTO_SELECT, None}
+    value = int(alg) if isinstance(alg, Tensor) else alg
+    if value not in names:
+        raise ValueError(
+            message(
+                f"Argument `alg` got unsupported value {alg}. Supported values are philox for the Philox algorithm, "
+                "and auto_select for auto-selection.",
+                why="there is one bit generator, NumPy's Philox",
+            )
+        )
+
+
+def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
+    """The state (counter low, counter high, key) of a generator made from this seed, an int or up to three of them."""
+    check_algorithm(alg)
+    if isinstance(seed, int):
+        words = [(seed + _WORD // 2) % _WORD - _WORD // 2]
+    else:
+        words = [int(word) for word in np.atleast_1d(np.asarray(convert_to_tensor(seed, dtype_hint=dtypes.int64)))]
+    return wrap(np.array([*words, 0, 0, 0][:3], np.int64))
+
+
+class Generator:
+    """Random numbers whose whole state is a variable: (counter low, counter high, key).
+
+    >>> g = Generator.from_seed(7)
+    >>> g.normal([3]).shape, g.state.shape
+    (TensorShape([3]), TensorShape([3]))
+    """
+
+    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
+        if copy_from is None and state is None:
+            raise ValueError(
+                message("A Generator needs a state.", fix="tf.random.Generator.from_seed(1), or from_non_deterministic_state()")
+            )
+        check_algorithm(alg)
+        value = copy_from.state if copy_from is not None else state
+        self._lock = threading.Lock()
+        self._state_var = Variable(_three(value), dtype=dtypes.int64, name="StateVar", trainable=False)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        return cls(state=create_rng_state(seed, alg), alg=alg)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
+        return cls(state=random._whole(random._entropy(), (3,), np.dtype(np.int64)), alg=alg)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
+        return cls(state=_joined(key, counter), alg=alg)
+
+    # State
+
+    @property
+    def state(self) -> Variable:
+        return self._state_var
+
+    @property
+    def key(self) -> Tensor:
+        return wrap(self._words()[2:].reshape(()))
+
+    @property
+    def algorithm(self) -> int:
+        return Algorithm.PHILOX.value
+
+    def _words(self) -> np.ndarray:
+        return self._state_var._tensor._array
+
+    def reset(self, state: Any) -> None:
+        with self._lock:
+            self._state_var.assign(_three(state))
+
+    def reset_from_seed(self, seed: Any) -> None:
+        self.reset(create_rng_state(seed))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        self.reset(_joined(key, counter))
+
+    def skip(self, delta: Any) -> Tensor:
+        """Move on as if ``delta`` numbers had been drawn; the state before."""
+        with self._lock:
+            return wrap(self._advance(random._index(delta, "delta")))
+
+    def _advance(self, count: int) -> np.ndarray:
+        """256 steps of the 128-bit counter per number, as in TensorFlow; the state before."""
+        before = self._words().copy()
+        low, high, key = (int(word) for word in before)
+        counter = (high % _WORD << 64 | low % _WORD) + 256 * count
+        words = np.array([counter % _WORD, (counter >> 64) % _WORD, key % _WORD], np.uint64)
+        self._state_var.assign(words.view(np.int64))
+        return before
+
+    def _source(self, shape: Any) -> random.Source:
+        count = math.prod(random._shape(shape))
+
+        def draw(sample: random.Sample) -> np.ndarray:
+            with self._lock:
+                words = self._advance(count)
+            return sample(random._philox(random._GENERATOR, *map(int, words)))
+
+        return draw
+
+    # Numbers
+
+    def normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+    ) -> Tensor:
+        return random._normal(self._source(shape), random._bell, shape, mean, stddev, dtype)
+
+    def truncated_normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+    ) -> Tensor:
+        return random._normal(self._source(shape), random._cut_bell, shape, mean, stddev, dtype)
+
+    def uniform(
+        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+    ) -> Tensor:
+        kind = dtypes.as_dtype(dtype)
+        if kind.is_integer and (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer dtype {kind}, minval and maxval must be both `None` or both non-`None`; "
+                f"got minval={minval} and maxval={maxval}"
+            )
+        return random._any_uniform(self._source(shape), shape, minval, maxval, kind)
+
+    def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None) -> Tensor:
+        return random._full_range(self._source(shape), shape, dtypes.as_dtype(dtype))
+
+    def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
+        return random._binomial(self._source(shape), shape, counts, probs, dtype)
+
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for stateless functions, one per column of a (2, count) tensor."""
+        first = self.uniform_full_int([count], dtypes.int64)._array
+        return wrap(np.stack([first, np.zeros_like(first)]))
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """Independent generators, one per key drawn from this one."""
+        return [Generator(state=[0, 0, int(key)]) for key in self.uniform_full_int([count], dtypes.int64)._array]
+
+
+def _three(state: Any) -> Tensor:
+    words = np.asarray(convert_to_tensor(state)).astype(np.int64)
+    if words.shape != (3,):
+        raise ValueError(message(f"Shapes {words.shape} and [3] are incompatible", expected="counter low, counter high, key"))
+    return wrap(words)
+
+
+def _joined(key: Any, counter: Any) -> np.ndarray:
+    parts = [np.asarray(convert_to_tensor(p)).astype(np.int64).reshape(-1) for p in (counter, key)]
+    return np.concatenate(parts)
+
+
+_global_generator: Generator | None = None
+
+
+def get_global_generator() -> Generator:
+    """The process's generator, unpredictable until `set_global_generator` is called."""
+    global _global_generator
+    if _global_generator is None:
+        _global_generator = Generator.from_non_deterministic_state()
+    return _global_generator
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Replace the process's generator."""
+    global _global_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(message("set_global_generator needs a Generator.", received=f"{type(generator).__name__}"))
+    _global_generator = generator

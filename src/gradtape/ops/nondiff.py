@@ -1,0 +1,169 @@
+"""Functions without derivatives, whose result depends on values: they read them on the host."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.ops import elementwise
+from gradtape.ops.arguments import integer, integers, not_allowed
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor, wrong_dtype
+from gradtape.values.tensor import Tensor, wrap
+
+
+def host(value: Any) -> np.ndarray:
+    """The NumPy array of a value."""
+    return np.asarray(convert_to_tensor(value)._host())
+
+
+def nonzero(condition: Any) -> Tensor:
+    """The coordinates of the elements that are not zero, one row each."""
+    array = host(condition)
+    return wrap(np.argwhere(array != b"" if array.dtype.kind == "O" else array).astype(np.int64))
+
+
+class Unique(NamedTuple):
+    """The distinct values in order of first appearance, and for every element the index of its value."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """`Unique`, and how often each value occurs."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor
+
+
+def unique(x: Any, index_type: Any) -> UniqueWithCounts:
+    """The distinct values of a vector in order of first appearance, their indices and counts."""
+    array = host(x)
+    if array.ndim != 1:
+        raise InvalidArgumentError(message("unique expects a 1D vector. [Op:Unique]", received=f"shape {array.shape}"))
+    _, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    kind = dtypes.numpy_dtype(index_type)
+    return UniqueWithCounts(
+        wrap(array[first[order]]), wrap(rank[inverse.reshape(-1)].astype(kind)), wrap(counts[order].astype(kind))
+    )
+
+
+def searchsorted(rows: Any, values: Any, side: str, out_type: Any) -> Tensor:
+    """Where values would be inserted in sorted rows (the last axis), before or after equal elements."""
+    if side not in ("left", "right"):
+        raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
+    sequence, wanted = host(rows), host(values)
+    if sequence.dtype != wanted.dtype:
+        raise wrong_dtype(_Label("LowerBound" if side == "left" else "UpperBound"), 1, sequence.dtype, wanted.dtype)
+    if sequence.shape[:-1] != wanted.shape[:-1] and sequence.ndim > 1:
+        raise InvalidArgumentError(
+            f"Leading dimensions of sorted_sequence and values must match: {dims(sequence.shape)} vs. {dims(wanted.shape)}"
+        )
+    kind = dtypes.numpy_dtype(out_type)
+    if sequence.ndim == 1:
+        return wrap(np.searchsorted(sequence, wanted, side).astype(kind))
+    out = np.empty(wanted.shape, kind)
+    for i in np.ndindex(sequence.shape[:-1]):
+        out[i] = np.searchsorted(sequence[i], wanted[i], side)
+    return wrap(out)
+
+
+class _Label:
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+
+def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any, binary: bool) -> Tensor:
+    """How often each non-negative integer occurs, or the sum of its weights; along the last axis if ``axis`` is -1."""
+    array = host(x)
+    array = array.astype(np.int64) if array.dtype.kind not in "iu" else array
+    if array.size and array.min() < 0:
+        raise InvalidArgumentError("Input arr must be non-negative! [Op:DenseBincount]")
+    if axis not in (None, 0, -1):
+        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+    size = int(array.max()) + 1 if array.size else 0
+    size = max(size, integer(least)) if least is not None else size
+    size = min(size, integer(most)) if most is not None else size
+    heavy = None if weights is None else host(weights)
+    if heavy is not None and heavy.shape != array.shape:
+        raise InvalidArgumentError(f"Shapes {heavy.shape} and {array.shape} are incompatible")
+    kind = dtypes.numpy_dtype(dtype) if heavy is None else heavy.dtype
+    flat = axis is None or axis == 0 or array.ndim < 2
+    rows = array.reshape(1, -1) if flat else array.reshape(-1, array.shape[-1])
+    loads = np.ones(rows.shape, kind) if heavy is None else heavy.reshape(rows.shape)
+    out = np.zeros((rows.shape[0], size), kind)
+    for i, (row, load) in enumerate(zip(rows, loads)):
+        inside = row < size
+        if binary:
+            out[i, row[inside]] = 1
+        else:
+            np.add.at(out[i], row[inside], load[inside])
+    return wrap(out[0] if flat else out.reshape(*array.shape[:-1], size))
+
+
+def histogram(values: Any, value_range: Any, bins: Any) -> np.ndarray:
+    """The bin of each value; those outside the range count to the first or last bin."""
+    array, (low, high), number = host(values), host(value_range), integer(bins)
+    if not low < high:
+        text = "value_range should satisfy value_range[0] < value_range[1]"
+        raise InvalidArgumentError(message(text, received=f"[{low}, {high}]"))
+    if number <= 0:
+        raise InvalidArgumentError(f"nbins should be a positive number, but got '{number}'")
+    scaled = (array - low) / (high - low)
+    return np.clip(np.floor(scaled * number), 0, number - 1).astype(np.int64)
+
+
+def invert_permutation(x: Any) -> Tensor:
+    """The permutation that undoes x."""
+    array = host(x)
+    out = np.full_like(array, -1)
+    for i, n in enumerate(array):
+        if not 0 <= n < array.size:
+            raise InvalidArgumentError(f"{n} is not between 0 and {array.size} [Op:InvertPermutation]")
+        if out[n] != -1:
+            raise InvalidArgumentError(f"{n} is duplicated in the input. [Op:InvertPermutation]")
+        out[n] = i
+    return wrap(out)
+
+
+def unravel_index(indices: Any, lengths: Any) -> Tensor:
+    """Coordinates of flat positions in an array of the given shape."""
+    array, shape = host(indices), integers(lengths)
+    if array.size and (array.max() >= np.prod(shape, dtype=np.int64) or array.min() < 0):
+        raise InvalidArgumentError("index is out of bound as with dims [Op:UnravelIndex]")
+    return wrap(np.stack(np.unravel_index(array, shape)).astype(array.dtype))
+
+
+def nextafter(x: Any, y: Any) -> Tensor:
+    """The next number after x in the direction of y."""
+    x = convert_to_tensor(x)
+    array, other = host(x), host(convert_to_tensor(y, x.dtype))
+    if array.dtype not in (np.float32, np.float64):
+        raise not_allowed("NextAfter", array.dtype, "double, float")
+    return wrap(np.asarray(np.nextafter(array, other)))
+
+
+def increasing(x: Any, strictly: bool) -> Tensor:
+    """Whether the elements, in order, never fall (or always rise)."""
+    array = host(x).ravel()
+    before, after = array[:-1], array[1:]
+    return wrap(np.asarray(bool((before < after).all() if strictly else (before <= after).all())))
+
+
+def truncate_divide(x: Any, y: Any) -> Tensor:
+    """x / y rounded toward zero."""
+    x = convert_to_tensor(x)
+    y = convert_to_tensor(y, None if isinstance(y, Tensor) else x.dtype)
+    if x._array.dtype.kind in "iu":
+        size = elementwise.floor_divide(elementwise.abs(x), elementwise.abs(y))
+        return elementwise.multiply(size, elementwise.multiply(elementwise.sign(x), elementwise.sign(y)))
+    quotient = elementwise.stop_gradient(elementwise.divide(x, y))
+    down = elementwise.less(quotient, elementwise.zeros_like(quotient))
+    return elementwise.where(down, elementwise.ceil(quotient), elementwise.floor(quotient))

@@ -1,0 +1,205 @@
+"""Functions composed of reductions: variance, norms, running log-sum-exp, the largest elements, counts."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradtape.core.op import op
+from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.ops import elementwise, indexing, reduce, shape
+from gradtape.ops.arguments import floating, integer, position
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor
+
+# Moments
+
+
+def variance(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The mean of |x - mean(x)|² over axes; real for complex x."""
+    if x._array.dtype.kind in "biuO":
+        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
+    deviation = elementwise.subtract(x, reduce.mean(x, axis=axis, keepdims=True))
+    if x._array.dtype.kind == "c":
+        squares = elementwise.real(elementwise.multiply(deviation, elementwise.conj(deviation)))
+    else:
+        squares = elementwise.square(deviation)
+    return reduce.mean(squares, axis=axis, keepdims=keepdims)
+
+
+def std(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """√variance; its gradient is nan where all elements are equal."""
+    return elementwise.sqrt(variance(x, axis, keepdims))
+
+
+def euclidean_norm(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """√ Σ |x|² over axes; integers give the integer part. Its gradient is nan at 0."""
+    kind = x._array.dtype.kind
+    if kind in "iu":
+        root = elementwise.sqrt(euclidean_square(elementwise.cast(x, "float64"), axis, keepdims))
+        return elementwise.cast(root, x.dtype)
+    return elementwise.sqrt(euclidean_square(x, axis, keepdims))
+
+
+def euclidean_square(x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    """Σ |x|² over axes, in the dtype of x."""
+    squares = elementwise.multiply(x, elementwise.conj(x)) if x._array.dtype.kind == "c" else elementwise.square(x)
+    return reduce.sum(squares, axis=axis, keepdims=keepdims)
+
+
+def l2_normalize(x: Tensor, axis: Any = None, epsilon: float = 1e-12) -> Tensor:
+    """x / √max(Σ |x|², epsilon), the sum over axes."""
+    if x._array.dtype.kind == "c":
+        total = elementwise.real(euclidean_square(x, axis, True))
+        inverse = elementwise.rsqrt(elementwise.maximum(total, epsilon))
+        return elementwise.multiply(x, elementwise.cast(inverse, x.dtype))
+    floating("Rsqrt", x)
+    return elementwise.multiply(x, elementwise.rsqrt(elementwise.maximum(euclidean_square(x, axis, True), epsilon)))
+
+
+# Sums
+
+
+@op(label="AddN")
+def add_n(xp, *xs):
+    """The sum of arrays of one shape."""
+    total = xs[0]
+    for i, x in enumerate(xs[1:], 1):
+        if xp.shape(x) != xp.shape(total):
+            raise InvalidArgumentError(
+                message(
+                    "Inputs to operation AddN of type AddN must have the same size and shape.  "
+                    f"Input 0: {dims(xp.shape(total))} != input {i}: {dims(xp.shape(x))} [Op:AddN]"
+                )
+            )
+        total = xp.add(total, x)
+    return total
+
+
+add_n.vjp(lambda xp, g, *, xs_shape: [g] * len(xs_shape))
+
+
+def cumulative_logsumexp(x: Tensor, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
+    """log of the running sum of eˣ along an axis, without overflow, by doubling steps: log₂ n passes."""
+    floating("CumulativeLogsumexp", x)
+    if reverse:
+        x = shape.flip(x, axis=(axis,))
+    if exclusive:
+        x = _shifted(x, axis, 1)
+    step, length = 1, x._array.shape[axis]
+    while step < length:
+        x = _logaddexp(x, _shifted(x, axis, step))
+        step *= 2
+    return shape.flip(x, axis=(axis,)) if reverse else x
+
+
+def _shifted(x: Tensor, axis: int, step: int) -> Tensor:
+    """x moved towards higher indices, -inf entering."""
+    before: tuple = (slice(None),) * axis
+    widths = tuple((step if i == axis else 0, 0) for i in range(x._array.ndim))
+    length = x._array.shape[axis]
+    return shape.pad(indexing.getitem(x, index=(*before, slice(0, max(length - step, 0)))), widths=widths, value=-np.inf)
+
+
+def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    """log(eˣ + eʸ); both may be -inf, and no nan comes from it, in the gradient either."""
+    top = elementwise.maximum(x, y)
+    zero = elementwise.zeros_like(top)
+    top = elementwise.where(elementwise.isfinite(top), top, zero)
+    total = elementwise.add(elementwise.exp(elementwise.subtract(x, top)), elementwise.exp(elementwise.subtract(y, top)))
+    none = elementwise.equal(total, zero)
+    safe = elementwise.where(none, elementwise.ones_like(total), total)
+    return elementwise.where(none, -np.inf, elementwise.add(elementwise.log(safe), top))
+
+
+# Order
+
+
+def argsort_descending(x: Tensor, axis: int) -> Tensor:
+    """The indices that sort x from the largest down; equal elements keep their order."""
+    last = x._array.shape[axis] - 1
+    order = indexing.argsort(shape.flip(x, axis=(axis,)), axis=axis)
+    return elementwise.subtract(last, shape.flip(order, axis=(axis,)))
+
+
+class TopKV2(NamedTuple):
+    """The largest elements along the last axis, and where they are."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def top_k(x: Tensor, k: Any, index_type: Any) -> TopKV2:
+    """The k largest elements of every row, largest first; of equal elements the first ones."""
+    k = integer(k)
+    if not x._array.ndim:
+        raise InvalidArgumentError("input must be >= 1-D, got shape [] [Op:TopKV2]")
+    if k < 0:
+        raise InvalidArgumentError(f"Need k >= 0, got {k} [Op:TopKV2]")
+    columns = x._array.shape[-1]
+    if k > columns:
+        raise InvalidArgumentError(f"input must have at least k columns. Had {columns}, needed {k} [Op:TopKV2]")
+    axis = x._array.ndim - 1
+    order = argsort_descending(x, axis)
+    order = indexing.getitem(order, index=(slice(None),) * axis + (slice(0, k),))
+    return TopKV2(indexing.take_along_axis(x, order, axis=axis), elementwise.cast(order, index_type))
+
+
+def in_top_k(targets: Tensor, predictions: Tensor, k: Any) -> Tensor:
+    """Whether fewer than k predictions of a row exceed the target's; False where either is not finite."""
+    rows, classes = predictions._array.shape
+    if targets._array.shape != (rows,):
+        raise InvalidArgumentError(
+            f"First dimension of predictions {rows} must match length of targets {targets._array.shape[0]} [Op:InTopKV2]"
+        )
+    inside = elementwise.logical_and(elementwise.greater_equal(targets, 0), elementwise.less(targets, classes))
+    safe = elementwise.where(inside, targets, elementwise.zeros_like(targets))
+    chosen = indexing.take_along_axis(predictions, shape.expand_dims(safe, axis=1), axis=1)
+    above = reduce.sum(elementwise.cast(elementwise.greater(predictions, chosen), "int32"), axis=1)
+    finite = reduce.all(elementwise.isfinite(chosen), axis=1)
+    return elementwise.logical_and(elementwise.logical_and(inside, finite), elementwise.less(above, integer(k)))
+
+
+# Counts
+
+
+def count_nonzero(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = "int64") -> Tensor:
+    """How many elements are not zero (strings: not empty)."""
+    if x._array.dtype.kind == "O":
+        there = convert_to_tensor(x._array != b"")
+    else:
+        there = elementwise.not_equal(x, elementwise.zeros_like(x))
+    return reduce.sum(elementwise.cast(there, dtype), axis=axis, keepdims=keepdims)
+
+
+def zero_fraction(x: Tensor) -> Tensor:
+    """The share of zeros, as float32; nan of nothing."""
+    return reduce.mean(elementwise.cast(elementwise.equal(x, elementwise.zeros_like(x)), "float32"))
+
+
+def confusion_matrix(labels: Any, predictions: Any, num_classes: Any, weights: Any, dtype: Any) -> Tensor:
+    """How often each label (row) was predicted as each class (column)."""
+    pairs = []
+    for name, value in (("labels", labels), ("predictions", predictions)):
+        array = np.asarray(convert_to_tensor(value)._host()).astype(np.int64)
+        if array.size and array.min() < 0:
+            raise InvalidArgumentError(message(f"`{name}` contains negative values.  ", received=f"{array.min()}"))
+        pairs.append(array.ravel() if array.ndim != 1 and array.size == max(array.shape, default=1) else array)
+    size = integer(num_classes) if num_classes is not None else max([int(a.max()) + 1 for a in pairs if a.size], default=0)
+    for name, array in zip(("labels", "predictions"), pairs):
+        if array.size and array.max() >= size:
+            raise InvalidArgumentError(
+                message(f"`{name}` out of bound", received=f"{array.max()}", expected=f"less than num_classes = {size}")
+            )
+    if pairs[0].shape != pairs[1].shape:
+        shapes = f"{dims(pairs[0].shape)} vs. {dims(pairs[1].shape)}"
+        raise InvalidArgumentError(f"Incompatible shapes: {shapes} [Op:ConfusionMatrix]")
+    values = elementwise.ones_like(convert_to_tensor(pairs[0])) if weights is None else convert_to_tensor(weights)
+    where = convert_to_tensor(np.stack(pairs, 1))
+    return indexing.scatter_nd(elementwise.cast(values, dtype), where, shape=(size, size))
+
+
+def scan_axis(axis: Any, ndim: int, label: str) -> int:
+    """The axis of a cumulative op."""
+    return position(axis, ndim, f"ScanOp: Expected scan axis in the range [{{low}}, {{high}}), but got {{axis}} [Op:{label}]")

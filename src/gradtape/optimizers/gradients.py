@@ -1,0 +1,250 @@
+"""Gradients as optimizers receive them: checked, made dense, cast, clipped."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradtape.core.callsite import warn_at_site
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.variable import Variable
+from gradtape.errors import InvalidArgumentError, NoGradientsError, dims, message
+from gradtape.values import dtypes
+from gradtape.values.convert import Convertible
+from gradtape.values.tensor import Tensor
+
+_MISSING = (
+    "Gradients do not exist for variables {} when minimizing the loss. If using `model.compile()`, did you forget to provide "
+    "a `loss` argument?"
+)
+
+
+class Rows(NamedTuple):
+    """The gradient of a gather with each row once."""
+
+    values: np.ndarray
+    indices: np.ndarray
+
+
+# Who may come in
+
+
+def check_pairs(pairs: list, optimizer: Any) -> None:
+    """Refuse what is not a list of (gradient, variable)."""
+    who = f"{type(optimizer).__name__}.apply_gradients"
+    if not pairs:
+        raise NoGradientsError(
+            message(
+                f"No gradients provided for any variable. {who} received an empty list.",
+                expected="pairs (gradient, variable)",
+                why="the list of variables is empty, or a zip was passed that something else has used up",
+                fix="opt.apply_gradients(zip(gradients, variables)), with a new zip for each call",
+            )
+        )
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            received = f"{type(pair).__name__}" + (f" of length {len(pair)}" if isinstance(pair, (tuple, list)) else "")
+            raise ValueError(
+                message(
+                    f"{who} takes pairs (gradient, variable).",
+                    received=f"{received} among its items",
+                    fix="opt.apply_gradients(zip(gradients, variables))",
+                )
+            )
+        if not isinstance(pair[1], Variable):
+            swapped = isinstance(pair[0], Variable)
+            raise TypeError(
+                message(
+                    f"{who} can only update variables.",
+                    received=f"a {type(pair[1]).__name__} in the place of a variable",
+                    expected="pairs (gradient, variable)",
+                    fix="the gradient comes first: zip(gradients, variables)" if swapped else None,
+                )
+            )
+
+
+def check_variable(variable: Any, optimizer: Any) -> None:
+    """Refuse what an optimizer cannot update."""
+    if not isinstance(variable, Variable):
+        raise TypeError(
+            message(
+                f"{type(optimizer).__name__}.build takes variables.",
+                received=type(variable).__name__,
+                fix="make it a tf.Variable",
+            )
+        )
+    if not variable.dtype.is_trainable:
+        raise InvalidArgumentError(
+            message(
+                f"{type(optimizer).__name__} cannot update variable {variable.name!r} of dtype {variable.dtype.name}.",
+                expected="a floating dtype",
+            )
+        )
+
+
+def check_known(variables: list[Variable], optimizer: Any, entries: dict) -> None:
+    """Refuse variables that the optimizer was not built with."""
+    for variable in variables:
+        if variable._key not in entries:
+            raise ValueError(
+                message(
+                    f"Unknown variable: {variable.name!r}. This optimizer can only be called for the variables it was "
+                    "originally built with. When working with a new set of variables, you should recreate a new optimizer "
+                    "instance.",
+                    received=f"a variable of shape {variable._tensor._array.shape}; built with {len(entries)} others",
+                    fix=f"{type(optimizer).__name__}.build(all_variables) before the first step, or one optimizer per group",
+                )
+            )
+
+
+def present(pairs: list, optimizer: Any, entries: dict) -> list:
+    """The pairs that have a gradient; a warning names the others."""
+    check_known([variable for _, variable in pairs], optimizer, entries)
+    found = [(g, variable) for g, variable in pairs if g is not None]
+    if not found:
+        names = [f"{v.name.removesuffix(':0')!r} {v._tensor._array.shape}" for _, v in pairs]
+        who = f"{type(optimizer).__name__}.apply_gradients"
+        many = f"any of its {len(pairs)} variables" if len(pairs) > 1 else "its variable"
+        raise NoGradientsError(
+            message(
+                f"No gradients provided for any variable. {who} received no gradient for {many}.",
+                received=f"None for {_listed(names)}.",
+                expected="at least one gradient.",
+                why="on this tape no differentiable path leads from these variables to the loss.",
+                fix="compute the loss inside `with tf.GradientTape() as tape:`, from these variables, with differentiable "
+                "operations on tensors (not argmax, casts to integers, .numpy()).",
+            )
+        )
+    if len(found) < len(pairs):
+        warn_at_site(_MISSING.format([v.name for g, v in pairs if g is None]))
+    return found
+
+
+def _listed(names: list[str], limit: int = 8) -> str:
+    if len(names) > limit:
+        names = [*names[:limit], f"{len(names) - limit} more"]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+# As arrays
+
+
+def fitting(gradient: Any, variable: Variable, optimizer: Any, rows: bool) -> Any:
+    """The gradient as an array of the variable's shape and dtype, or as `Rows` if those are allowed."""
+    array = variable._tensor._array
+    if isinstance(gradient, IndexedSlices):
+        found = _from_slices(gradient, variable, rows)
+    else:
+        if isinstance(gradient, Convertible):
+            gradient = gradient._operand()
+        found = _cast(gradient._array if isinstance(gradient, Tensor) else np.asarray(gradient), variable)
+        check_shape(found.shape, variable)
+    for slot in optimizer._entries[variable._key][4]:
+        if slot._tensor._array.shape != array.shape:
+            raise InvalidArgumentError(
+                message(
+                    f"Variable {variable.name!r} has changed its shape.",
+                    received=f"shape {array.shape}; the optimizer was built with {slot._tensor._array.shape}",
+                    fix="make a new optimizer after changing shapes",
+                )
+            )
+    return found
+
+
+def check_shape(shape: tuple[int, ...], variable: Variable) -> None:
+    """Refuse a gradient whose shape is not the variable's; a smaller one is not broadcast."""
+    own = variable._tensor._array.shape
+    if shape != own:
+        raise InvalidArgumentError(
+            message(
+                f"Cannot update variable with shape {dims(own)} using a Tensor with shape {dims(shape)}, shapes must be equal.",
+                received=f"a gradient of shape {shape} for variable {variable.name!r} of shape {own}",
+                fix="pair each gradient with its own variable: zip(gradients, variables) in the same order",
+            )
+        )
+
+
+def _cast(array: np.ndarray, variable: Variable) -> np.ndarray:
+    """The array in the variable's dtype; only numbers that lose nothing but precision."""
+    wanted = variable._tensor._array.dtype
+    if array.dtype == wanted:
+        return array
+    own = dtypes.of(array.dtype)
+    if own is None or not (own.is_floating or own.is_integer or (own.is_complex and wanted.kind == "c")):
+        raise InvalidArgumentError(
+            message(
+                f"A gradient of dtype {own.name if own else array.dtype} cannot update variable {variable.name!r} "
+                f"of dtype {variable.dtype.name}.",
+                fix=f"tf.cast(gradient, {variable.dtype!r})",
+            )
+        )
+    with np.errstate(all="ignore"):
+        return array.astype(wanted)
+
+
+def _from_slices(slices: IndexedSlices, variable: Variable, rows: bool) -> Any:
+    """Rows with equal indices added up, as in the dense gradient."""
+    values, indices = (part._array for part in (slices.values, slices.indices))
+    shape = variable._tensor._array.shape
+    if indices.ndim != 1 or not shape or values.shape != (len(indices), *shape[1:]):
+        raise InvalidArgumentError(
+            message(
+                f"A sparse gradient does not fit variable {variable.name!r}.",
+                received=f"values of shape {values.shape} at indices of shape {indices.shape}",
+                expected=f"values of shape (n, {', '.join(map(str, shape[1:]))}) at n indices: a variable of shape {shape}",
+            )
+        )
+    bad = np.flatnonzero((indices < 0) | (indices >= shape[0]))
+    if bad.size:
+        raise InvalidArgumentError(
+            message(
+                f"indices[{bad[0]}] = {indices[bad[0]]} is not in [0, {shape[0]})",
+                received=f"a sparse gradient for variable {variable.name!r} of shape {shape}",
+            )
+        )
+    values = _cast(values, variable)
+    if rows:
+        places, inverse = np.unique(indices, return_inverse=True)
+        if len(places) == len(indices):
+            return Rows(values, indices)
+        total = np.zeros((len(places), *shape[1:]), values.dtype)
+        np.add.at(total, inverse, values)
+        return Rows(total, places)
+    dense = np.zeros(shape, values.dtype)
+    np.add.at(dense, indices, values)
+    return dense
+
+
+# Clipping
+
+
+def square_sum(array: np.ndarray) -> float:
+    """The sum of the absolute squares, without overflow on the way."""
+    if array.dtype.itemsize < 4:
+        array = array.astype(np.float32)
+    flat = array.reshape(-1)
+    total = float(np.vdot(flat, flat).real)
+    if not math.isfinite(total):
+        wide = flat.astype(np.complex128 if flat.dtype.kind == "c" else np.float64)
+        total = float(np.vdot(wide, wide).real)
+    return total
+
+
+def clipped(arrays: list, norm: float | None, global_norm: float | None, value: float | None) -> list:
+    """New arrays, bounded by the norm of each, the norm of all together, or the size of each element."""
+    if norm and norm > 0:
+        return [_scaled(g, norm / max(math.sqrt(square_sum(g)), norm)) for g in arrays]
+    if global_norm and global_norm > 0:
+        total = math.sqrt(sum(map(square_sum, arrays)))
+        # Not finite: every gradient becomes nan, so that the trouble is seen.
+        factor = global_norm / max(total, global_norm) if math.isfinite(total) else math.nan
+        return [_scaled(g, factor) for g in arrays]
+    if value and value > 0:
+        return [np.clip(g, np.asarray(-value, g.dtype), np.asarray(value, g.dtype)) for g in arrays]
+    return arrays
+
+
+def _scaled(array: np.ndarray, factor: float) -> np.ndarray:
+    return array if factor == 1 else np.multiply(array, np.asarray(factor, array.dtype))

@@ -1,0 +1,196 @@
+"""`LossScale`: train in float16 without losing small gradients to zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.tape import GradientTape
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.optimizers.base import Optimizer
+from gradtape.values.convert import Convertible
+from gradtape.values.tensor import Tensor, wrap
+from gradtape.xp import numpy as NUMPY
+
+_FLOAT32_MAX = 2.0**127
+
+
+class LossScale:
+    """Wraps an optimizer: scale the loss up, the gradients down, and skip steps that overflowed.
+
+    Where a gradient is not finite, nothing is applied and the scale is halved; after ``growth_steps`` good steps in a
+    row it is doubled.
+
+    >>> opt = LossScale(SGD(0.1))
+    >>> v = Variable(1.0, dtype="float16")
+    >>> with GradientTape() as tape:
+    ...     loss = opt.scale_loss(v * v)
+    >>> _ = opt.apply_gradients([(tape.gradient(loss, v), v)])
+    >>> float(v), opt.skipped  # 2**15 · 2 is too large for float16
+    (1.0, 1)
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        initial_scale: float = 2.0**15,
+        growth_steps: int = 2000,
+        name: str | None = None,
+        dynamic_growth_steps: int | None = None,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(
+                message("LossScale wraps an optimizer.", received=type(optimizer).__name__, fix="LossScale(Adam(0.001))")
+            )
+        if not initial_scale > 0 or growth_steps < 1:
+            raise ValueError(
+                message(
+                    "LossScale needs a positive scale and at least one growth step.",
+                    received=f"initial_scale={initial_scale}, growth_steps={growth_steps}",
+                )
+            )
+        self.inner_optimizer = optimizer
+        self.initial_scale = float(initial_scale)
+        self.growth_steps = dynamic_growth_steps or growth_steps
+        self.name = name or f"loss_scale_{optimizer.name}"
+        self._scale = Variable(self.initial_scale, trainable=False, dtype="float32", name=f"{self.name}/dynamic_scale")
+        self._good = Variable(0, trainable=False, dtype="int64", name=f"{self.name}/step_counter")
+        self._skipped = Variable(0, trainable=False, dtype="int64", name=f"{self.name}/skipped")
+        self.inner_optimizer.loss_scale_factor = None  # or gradients would be scaled twice
+
+    @property
+    def scale(self) -> float:
+        """The factor by which the loss is multiplied now."""
+        return float(self._scale._tensor)
+
+    @property
+    def skipped(self) -> int:
+        """How many steps were skipped."""
+        return int(self._skipped._tensor)
+
+    @property
+    def good_steps(self) -> int:
+        """How many steps went well since the scale last changed."""
+        return int(self._good._tensor)
+
+    @property
+    def variables(self) -> list[Variable]:
+        return [self._good, self._scale, self._skipped, *self.inner_optimizer.variables]
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times the scale, in the loss's dtype; for a function, a function."""
+        if callable(loss):
+            return lambda: loss() * self.scale
+        factor: Any = self.scale
+        with NUMPY.scope():  # too large for float16: inf, and the step will be skipped
+            if isinstance(loss, (Tensor, Convertible)):
+                factor = wrap(np.asarray(factor, loss.dtype.numpy))  # type: ignore[union-attr]
+            return loss * factor  # type: ignore[operator]
+
+    get_scaled_loss = scale_loss
+
+    def get_unscaled_gradients(self, grads: Iterable[Any]) -> list:
+        """The gradients over the scale; None stays None."""
+        scale = self.scale
+        return [_divided(g, scale) for g in grads]
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Any:
+        """Take gradients of the scaled loss: unscale and apply them, or skip the step. Returns ``iterations``."""
+        pairs = list(grads_and_vars)
+        if any(isinstance(pair, (tuple, list)) and pair and not _finite(pair[0]) for pair in pairs):
+            self._skipped.assign_add(1)
+            self._good.assign(0)
+            self._scale.assign(self.scale / 2)
+            return self.inner_optimizer.iterations
+        scale = self.scale
+        if pairs and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
+            pairs = [(_unscaled(g, v, scale), v) for g, v in pairs]
+        self.inner_optimizer.apply_gradients(pairs)
+        self._good.assign_add(1)
+        if self.good_steps >= self.growth_steps:
+            self._good.assign(0)
+            self._scale.assign(min(scale * 2, _FLOAT32_MAX))
+        return self.inner_optimizer.iterations
+
+    def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
+        variables = self.inner_optimizer._trainable if trainable_variables is None else list(trainable_variables)
+        self.apply_gradients(zip(grads, variables))
+
+    def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Any:
+        """Scale, differentiate, `apply_gradients`; arguments as in `Optimizer.minimize`."""
+        inner = self.inner_optimizer
+        inner.loss_scale_factor = self.scale  # compute_gradients seeds the sweep with it
+        try:
+            pairs = inner.compute_gradients(loss, var_list, tape)
+        finally:
+            inner.loss_scale_factor = None
+        return self.apply_gradients(pairs)
+
+    def get_config(self) -> dict[str, Any]:
+        inner = self.inner_optimizer
+        return {
+            "name": self.name,
+            "inner_optimizer": {"class_name": type(inner).__name__, "config": inner.get_config()},
+            "initial_scale": self.initial_scale,
+            "growth_steps": self.growth_steps,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> LossScale:
+        from gradtape.optimizers import deserialize
+
+        config = dict(config)
+        inner = deserialize(config.pop("inner_optimizer"), custom_objects)
+        return cls(inner, **config)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the wrapped optimizer's: learning_rate, iterations, build, …"""
+        if name == "inner_optimizer":
+            raise AttributeError(name)
+        return getattr(self.inner_optimizer, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("learning_rate", "lr"):
+            setattr(self.inner_optimizer, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+
+def _array(gradient: Any) -> np.ndarray:
+    if isinstance(gradient, IndexedSlices):
+        gradient = gradient.values
+    if isinstance(gradient, Convertible):
+        gradient = gradient._operand()
+    return gradient._host() if isinstance(gradient, Tensor) else np.asarray(gradient)
+
+
+def _finite(gradient: Any) -> bool:
+    if gradient is None:
+        return True
+    array = _array(gradient)
+    return array.dtype.kind in "iubOUS" or bool(np.isfinite(array).all())
+
+
+def _divided(gradient: Any, scale: float, dtype: Any = None) -> Any:
+    if gradient is None:
+        return None
+    array = _array(gradient)
+    with NUMPY.scope():
+        quotient = wrap(np.divide(array if dtype is None else array.astype(dtype), np.asarray(scale, dtype or array.dtype)))
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices._of(quotient, gradient.indices, gradient.dense_shape)
+    return quotient
+
+
+def _unscaled(gradient: Any, variable: Any, scale: float) -> Any:
+    """Divided in the wider dtype of gradient and variable: a float16 gradient of a float32 variable keeps its small values."""
+    if gradient is None or not isinstance(variable, Variable):
+        return gradient
+    kind = variable._tensor._array.dtype
+    if _array(gradient).dtype.kind not in "fciuV":
+        return gradient  # the wrapped optimizer says what is wrong with it
+    return _divided(gradient, scale, kind if kind.itemsize > 2 else np.dtype(np.float32))

@@ -1,0 +1,355 @@
+"""The dialect on jax arrays and tracers: what makes the same kernels and rules run on XLA.
+
+The only eager importer of jax; loaded when the first jax array shows up. Everything but array data is static, so every
+function traces under `jax.jit`. NumPy arrays are welcome among the arguments: rules make small constants with NumPy.
+
+Where XLA cannot raise it differs from NumPy:
+
+- An index out of range in `take`, `take_along_axis` and `gather_nd` reads nan (integers: the dtype's limit), and the
+  transposes drop it. Negative indices count from the end, as in NumPy. Static indices (`getitem`) raise as in NumPy.
+- Integer division by zero, a negative integer power and an unrepresentable float-to-integer conversion give some number.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy import special
+
+from gradtape.xp import numpy as _numpy
+
+
+def scope() -> Any:
+    """64-bit types enabled for this thread while inside (0.6 µs): float64 stays float64, the user's settings stay theirs."""
+    return _enable_x64(True)
+
+
+if hasattr(jax, "enable_x64"):
+    _enable_x64 = jax.enable_x64
+else:  # before jax 0.8
+    from jax.experimental import enable_x64 as _enable_x64
+
+
+def _half(x):
+    return x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+
+
+# Elementwise, one argument
+
+negative, abs, sign = jnp.negative, jnp.abs, jnp.sign
+floor, ceil, rint = jnp.floor, jnp.ceil, jnp.rint
+isnan, isinf, isfinite = jnp.isnan, jnp.isinf, jnp.isfinite
+logical_not, bitwise_not = jnp.logical_not, jnp.invert
+sin, cos, tan = jnp.sin, jnp.cos, jnp.tan
+asin, acos, atan = jnp.arcsin, jnp.arccos, jnp.arctan
+sinh, cosh, tanh = jnp.sinh, jnp.cosh, jnp.tanh
+asinh, acosh, atanh = jnp.arcsinh, jnp.arccosh, jnp.arctanh
+exp, expm1, log, log1p, sqrt = jnp.exp, jnp.expm1, jnp.log, jnp.log1p, jnp.sqrt
+square, reciprocal, rsqrt = jnp.square, jnp.reciprocal, lax.rsqrt
+erf, erfc, erfinv = special.erf, special.erfc, special.erfinv
+lgamma, digamma = special.gammaln, special.digamma
+sigmoid = special.expit
+conj, real, imag, angle = jnp.conj, jnp.real, jnp.imag, jnp.angle
+
+
+def softplus(x):
+    return jnp.logaddexp(x, jnp.zeros((), x.dtype))
+
+
+def zeros_like(x):
+    return jnp.zeros(x.shape, x.dtype)
+
+
+def ones_like(x):
+    return jnp.ones(x.shape, x.dtype)
+
+
+def polygamma(x, *, n):
+    return special.polygamma(n, x)
+
+
+def astype(x, *, dtype):
+    """Convert; complex to real drops the imaginary part, float to int truncates toward zero."""
+    if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
+        x = jnp.real(x)
+    return jnp.asarray(x).astype(dtype)
+
+
+# Elementwise, two arguments and more
+
+add, subtract, multiply, divide = jnp.add, jnp.subtract, jnp.multiply, jnp.true_divide
+remainder, power = jnp.remainder, jnp.power
+maximum, minimum, atan2 = jnp.maximum, jnp.minimum, jnp.arctan2
+equal, not_equal = jnp.equal, jnp.not_equal
+less, less_equal, greater, greater_equal = map(_numpy._ordered, (jnp.less, jnp.less_equal, jnp.greater, jnp.greater_equal))
+logical_and, logical_or, logical_xor = jnp.logical_and, jnp.logical_or, jnp.logical_xor
+bitwise_and, bitwise_or, bitwise_xor = jnp.bitwise_and, jnp.bitwise_or, jnp.bitwise_xor
+left_shift, right_shift = jnp.left_shift, jnp.right_shift
+where = jnp.where
+
+
+def floor_divide(x, y):
+    """For floats the floor of the rounded quotient, as TensorFlow: 1.0 // 0.1 is 10, Python says 9."""
+    return jnp.floor_divide(x, y) if x.dtype.kind in "iu" else jnp.floor(jnp.true_divide(x, y))
+
+
+def complex(x, y):
+    x, y = jnp.broadcast_arrays(x, y)
+    part = np.float64 if np.float64 in (x.dtype, y.dtype) else np.float32
+    return lax.complex(x.astype(part), y.astype(part))
+
+
+# Reductions; axis is None, an int or a tuple
+
+
+def sum(x, *, axis=None, keepdims=False):
+    return jnp.sum(x, axis, dtype=x.dtype, keepdims=keepdims)
+
+
+def prod(x, *, axis=None, keepdims=False):
+    return jnp.prod(x, axis, dtype=x.dtype, keepdims=keepdims)
+
+
+def _extreme(reduce, lowest):
+    """max or min; of nothing it is -inf or inf (integers: the dtype's limit), as in TensorFlow."""
+
+    def call(x, *, axis=None, keepdims=False):
+        if x.size:
+            return reduce(x, axis, keepdims=keepdims)
+        return reduce(x, axis, keepdims=keepdims, initial=_numpy._limit(x.dtype, lowest))
+
+    return call
+
+
+max, min = _extreme(jnp.max, True), _extreme(jnp.min, False)
+
+
+def any(x, *, axis=None, keepdims=False):
+    return jnp.any(x, axis, keepdims=keepdims)
+
+
+def all(x, *, axis=None, keepdims=False):
+    return jnp.all(x, axis, keepdims=keepdims)
+
+
+def argmax(x, *, axis, keepdims=False):
+    return jnp.argmax(x, axis, keepdims=keepdims)
+
+
+def argmin(x, *, axis, keepdims=False):
+    return jnp.argmin(x, axis, keepdims=keepdims)
+
+
+def _cumulative(accumulate, start):
+    def call(x, *, axis, exclusive=False, reverse=False):
+        if reverse:
+            x = jnp.flip(x, axis)
+        if exclusive and x.shape[axis]:  # shifted by one: the first is the empty sum or product
+            first = list(x.shape)
+            first[axis] = 1
+            x = lax.slice_in_dim(x, 0, x.shape[axis] - 1, axis=axis % x.ndim)
+            x = jnp.concatenate([jnp.full(first, start, x.dtype), x], axis)
+        out = accumulate(x, axis=axis, dtype=x.dtype)
+        return jnp.flip(out, axis) if reverse else out
+
+    return call
+
+
+cumsum, cumprod = _cumulative(jnp.cumsum, 0), _cumulative(jnp.cumprod, 1)
+
+
+def sort(x, *, axis):
+    return jnp.sort(x, axis=axis)
+
+
+def argsort(x, *, axis):
+    return jnp.argsort(x, axis=axis, stable=True)
+
+
+def flip(x, *, axis):
+    return jnp.flip(x, axis)
+
+
+# Shape
+
+
+def reshape(x, *, shape):
+    return jnp.reshape(x, shape)
+
+
+def transpose(x, *, axes):
+    return jnp.transpose(x, axes)
+
+
+def matrix_transpose(x):
+    return jnp.matrix_transpose(x)
+
+
+def adjoint(x):
+    return jnp.conj(jnp.matrix_transpose(x))
+
+
+def expand_dims(x, *, axis):
+    return jnp.expand_dims(x, axis)
+
+
+def squeeze(x, *, axis):
+    return jnp.squeeze(x, axis)
+
+
+def broadcast_to(x, *, shape):
+    return jnp.broadcast_to(x, shape)
+
+
+def concatenate(*xs, axis):
+    return jnp.concatenate(xs, axis)
+
+
+def stack(*xs, axis):
+    return jnp.stack(xs, axis)
+
+
+def tile(x, *, repeats):
+    return jnp.tile(x, repeats)
+
+
+def pad(x, *, widths, value=0):
+    """Constant padding; ``widths`` is one (before, after) pair per axis."""
+    return jnp.pad(x, widths, constant_values=value)
+
+
+def roll(x, *, shift, axis):
+    return jnp.roll(x, shift, axis)
+
+
+def repeat(x, *, repeats, axis):
+    """``repeats`` is an int or a tuple with one count per index."""
+    return jnp.repeat(x, repeats if isinstance(repeats, int) else np.asarray(repeats), axis)
+
+
+# Indexing: each reader stands beside its transpose
+
+
+def getitem(x, *, index):
+    """``index`` is a tuple of ints, slices, None and Ellipsis."""
+    _checked(x.shape, index)
+    return jnp.asarray(x)[index]
+
+
+def put_slice(x, *, index, shape):
+    """Zeros of ``shape`` with ``x`` at ``index``: the transpose of getitem."""
+    _checked(shape, index)
+    return jnp.zeros(shape, x.dtype).at[index].set(x)
+
+
+def _checked(shape, index):
+    """Let NumPy refuse a wrong static index: jax would clamp it."""
+    _hollow(shape)[index]
+
+
+def _hollow(shape):
+    """A NumPy array without memory, to be refused in NumPy's words."""
+    return np.broadcast_to(np.False_, shape)
+
+
+def take(x, indices, *, axis, batch_dims=0):
+    if batch_dims == 0:
+        return jnp.take(x, indices, axis, mode="fill")
+    inner = {"axis": axis % x.ndim - 1, "batch_dims": batch_dims - 1}
+    return jax.vmap(lambda a, i: take(a, i, **inner))(x, indices)
+
+
+def take_transpose(x, indices, *, axis, shape, batch_dims=0):
+    """Add the rows of ``x`` into zeros of ``shape`` at ``indices``: the transpose of take."""
+    if batch_dims == 0:
+        return _scattered(x, (slice(None),) * (axis % len(shape)) + (indices,), shape)
+    inner = {"axis": axis % len(shape) - 1, "shape": shape[1:], "batch_dims": batch_dims - 1}
+    return jax.vmap(lambda a, i: take_transpose(a, i, **inner))(x, indices)
+
+
+def _scattered(x, index, shape):
+    return jnp.zeros(shape, x.dtype).at[index].add(x, mode="drop")
+
+
+def take_along_axis(x, indices, *, axis):
+    return jnp.take_along_axis(x, indices, axis, mode="fill")
+
+
+def along_axis_transpose(x, indices, *, axis, shape):
+    """Add ``x`` into zeros of ``shape`` at ``indices`` along ``axis``: the transpose of take_along_axis."""
+    index = list(np.ogrid[tuple(slice(n) for n in shape)])
+    index[axis] = indices
+    return _scattered(x, tuple(index), shape)
+
+
+def gather_nd(x, indices):
+    """The last axis of ``indices`` indexes the leading axes of ``x``."""
+    index = tuple(jnp.moveaxis(indices, -1, 0))
+    if not index:
+        return jnp.broadcast_to(x, indices.shape[:-1] + x.shape)
+    return jnp.asarray(x).at[index].get(mode="fill")
+
+
+def scatter_nd(x, indices, *, shape):
+    """Add ``x`` into zeros of ``shape`` at ``indices``: the transpose of gather_nd."""
+    index = tuple(jnp.moveaxis(indices, -1, 0))
+    if not index:
+        return sum(x, axis=tuple(range(indices.ndim - 1)))
+    return _scattered(x, index, shape)
+
+
+def one_hot(indices, *, depth, dtype):
+    """A new last axis of ``depth`` with 1 at the index; indices out of range give zeros."""
+    return (jnp.expand_dims(indices, -1) == np.arange(depth)).astype(dtype)
+
+
+# Contractions: the half types accumulate in float32
+
+
+def matmul(x, y):
+    if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
+        _numpy.matmul(_hollow(x.shape), _hollow(y.shape))  # raises
+    if _half(x):
+        return jnp.matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
+    return jnp.matmul(x, y)
+
+
+def einsum(*xs, equation):
+    """Explicit equation, no ellipsis."""
+    if _half(xs[0]):
+        return jnp.einsum(equation, *xs, preferred_element_type=np.float32).astype(xs[0].dtype)
+    return jnp.einsum(equation, *xs)
+
+
+# Creation
+
+
+def zeros(*, shape, dtype):
+    return jnp.zeros(shape, dtype)
+
+
+def ones(*, shape, dtype):
+    return jnp.ones(shape, dtype)
+
+
+def full(*, shape, value, dtype):
+    return jnp.full(shape, value, dtype)
+
+
+def arange(*, start, stop, step, dtype):
+    return jnp.arange(start, stop, step, dtype)
+
+
+def eye(*, rows, columns, dtype):
+    return jnp.eye(rows, columns, dtype=dtype)
+
+
+# Inspection
+
+shape = operator.attrgetter("shape")
+dtype = operator.attrgetter("dtype")

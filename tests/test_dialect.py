@@ -1,0 +1,167 @@
+"""Every namespace implements exactly the dialect, and all of them mean the same by it."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+from dialect_samples import FIRST, SAMPLES, Sample, assert_same
+
+import gradtape  # noqa: F401 - defines the ops, which are RECORDED
+from gradtape.core.batching import BATCHED
+from gradtape.core.op import RECORDED
+from gradtape.values.tensor import Tensor, wrap
+from gradtape.xp import dialect
+from gradtape.xp import numpy as NUMPY
+
+each = pytest.mark.parametrize("sample", SAMPLES, ids=str)
+INSPECTION = set(dialect.INSPECTION)
+
+
+@pytest.fixture(scope="module")
+def JAX():
+    pytest.importorskip("jax")
+    from gradtape.xp import jax
+
+    return jax
+
+
+def public(namespace) -> set[str]:
+    names = vars(namespace) if isinstance(namespace, types.ModuleType) else {**vars(type(namespace)), **vars(namespace)}
+    kept = (staticmethod, types.FunctionType)
+    return {
+        name for name, value in names.items()
+        if not name.startswith("_") and (callable(value) or isinstance(value, kept)) and not isinstance(value, type)
+    }  # fmt: skip
+
+
+def test_the_list_has_no_duplicates():
+    assert len(set(dialect.NAMES)) == len(dialect.NAMES)
+
+
+@pytest.mark.parametrize("namespace", [NUMPY, RECORDED, BATCHED], ids=["NUMPY", "RECORDED", "BATCHED"])
+def test_a_namespace_is_the_list_and_a_scope(namespace):
+    assert public(namespace) == {*dialect.NAMES, "scope"}
+
+
+def test_the_jax_namespace_is_the_list_and_a_scope(JAX):
+    assert public(JAX) == {*dialect.NAMES, "scope"}
+
+
+def test_every_function_has_samples():
+    assert {sample.name for sample in SAMPLES} == set(dialect.NAMES)
+
+
+def expected(sample: Sample):
+    with NUMPY.scope():
+        return getattr(NUMPY, sample.name)(*sample.arrays, **sample.attributes)
+
+
+@each
+def test_recorded_is_numpy(sample):
+    result = getattr(RECORDED, sample.name)(*map(wrap, sample.arrays), **sample.attributes)
+    if sample.name in INSPECTION:
+        assert result == expected(sample)
+    else:
+        assert type(result) is Tensor
+        assert_same(result._array, expected(sample))
+
+
+@each
+def test_jax_is_numpy(sample, JAX):
+    import jax
+
+    function = getattr(JAX, sample.name)
+    with JAX.scope():
+        result = function(*map(jax.numpy.asarray, sample.arrays), **sample.attributes)
+        if sample.name in INSPECTION:
+            assert result == expected(sample)
+            return
+        assert isinstance(result, jax.Array)
+        assert_same(result, expected(sample), sample.tolerance)
+        # Rules make small constants with NumPy and hand them to whatever namespace they are given.
+        assert_same(function(*sample.arrays, **sample.attributes), expected(sample), sample.tolerance)
+        traced = jax.eval_shape(lambda *arrays: function(*arrays, **sample.attributes), *sample.arrays)
+        assert (traced.shape, traced.dtype) == (result.shape, result.dtype)
+
+
+@pytest.mark.parametrize("sample", [s for s in FIRST if s.name not in INSPECTION], ids=str)
+def test_jitted_jax_is_numpy(sample, JAX):
+    import jax
+
+    with JAX.scope():
+        compiled = jax.jit(lambda *arrays: getattr(JAX, sample.name)(*arrays, **sample.attributes))
+        assert_same(compiled(*sample.arrays), expected(sample), sample.tolerance)
+
+
+POLES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e300, -1e300, 1e-300, -2.5, 710.0]
+FLOATING = [
+    name for name in (*dialect.UNARY, *dialect.BINARY) if not any(part in name for part in ("logical", "bitwise", "shift"))
+]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", FLOATING)
+def test_poles_and_extremes(name, dtype, JAX):
+    with JAX.scope(), NUMPY.scope():
+        x = np.array(POLES).astype(dtype)
+        arguments = (x,) if name in dialect.UNARY else tuple(np.meshgrid(x, x))
+        reference = np.asarray(getattr(NUMPY, name)(*arguments))
+        result = np.asarray(getattr(JAX, name)(*arguments))
+        same = np.isclose(result, reference, rtol=1e-4, atol=1e-6 if dtype == "float32" else 1e-14, equal_nan=True)
+        if name == "lgamma":  # +inf at -inf, as TensorFlow; SciPy says -inf
+            same |= x == -np.inf
+        if name == "digamma":  # nan at 0, as TensorFlow; SciPy says ∓inf
+            same |= x == 0
+    assert same.all(), [tuple(a[~same][:5] for a in arguments), reference[~same][:5], result[~same][:5]]
+
+
+def test_half_precision_stays(JAX):
+    from gradtape import bfloat16
+
+    for dtype in (np.dtype("float16"), bfloat16.numpy):
+        x = np.array([[1.5, 2.0], [3.0, 0.25]], dtype)
+        with JAX.scope():
+            for name in ("tanh", "sigmoid", "lgamma", "rsqrt", "softplus", "sum", "max", "square", "conj"):
+                result, reference = getattr(JAX, name)(jax_array(x)), getattr(NUMPY, name)(x)
+                assert result.dtype == reference.dtype == dtype
+                np.testing.assert_allclose(*(np.asarray(a, "float64") for a in (result, reference)), rtol=1e-2)
+            assert_same(JAX.matmul(jax_array(x), jax_array(x)).astype("float32"), NUMPY.matmul(x, x).astype("float32"), 1e-2)
+
+
+def jax_array(x):
+    import jax
+
+    return jax.numpy.asarray(x)
+
+
+def test_indices_out_of_range_on_jax(JAX):
+    """XLA cannot raise: nan is read, nothing is written; negative indices count from the end, as in NumPy."""
+    x, at = np.arange(4.0), np.array([-1, 7])
+    with JAX.scope():
+        for read in (JAX.take(x, at, axis=0), JAX.gather_nd(x, at[:, None]), JAX.take_along_axis(x, at, axis=0)):
+            np.testing.assert_array_equal(read, [3.0, np.nan])
+        ones = np.ones(2)
+        for written in (
+            JAX.take_transpose(ones, at, axis=0, shape=(4,)),
+            JAX.scatter_nd(ones, at[:, None], shape=(4,)),
+            JAX.along_axis_transpose(ones, at, axis=0, shape=(4,)),
+        ):
+            np.testing.assert_array_equal(written, [0, 0, 0, 1])
+        with pytest.raises(IndexError):
+            JAX.getitem(x, index=(7,))
+        with pytest.raises(IndexError):
+            JAX.put_slice(np.ones(()), index=(7,), shape=(4,))
+
+
+@pytest.mark.parametrize("name", ["NUMPY", "JAX"])
+def test_what_is_refused(name, JAX):
+    xp = {"NUMPY": NUMPY, "JAX": JAX}[name]
+    with JAX.scope():
+        with pytest.raises(ValueError, match="ndims must be >= 2"):
+            xp.matmul(np.ones(2), np.ones((2, 2)))
+        with pytest.raises(ValueError, match="Matrix size-incompatible"):
+            xp.matmul(np.ones((2, 3)), np.ones((2, 3)))
+        with pytest.raises(TypeError, match="complex128 is not in the list of allowed values"):
+            xp.less(np.ones(2, complex), np.ones(2, complex))

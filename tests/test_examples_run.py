@@ -1,0 +1,78 @@
+"""Every example runs, and the ones that promise a result reach it."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def run(path: Path, *arguments: str) -> Any:
+    return runpy.run_path(str(path))["main"](list(arguments))
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_example_runs(path: Path) -> None:
+    run(path, "--steps", "2")
+
+
+def test_every_example_is_listed() -> None:
+    listed = (ROOT / "examples" / "README.md").read_text()
+    assert [p.name for p in EXAMPLES if p.name not in listed] == []
+
+
+PROMISES = {
+    "two_spirals": lambda unseen: unseen > 0.97,
+    "linear_regression": lambda line: abs(line[0] - 3) < 0.1 and abs(line[1] - 2) < 0.1,
+    "newton": lambda value: value < 1e-12,
+    "training_loop": lambda error: error < 0.3,
+    "pinn": lambda error: error < 0.05,
+    "maml": lambda losses: losses[1] < 0.6 * losses[0],
+    "mixed_precision": lambda left: left[0] > 0.9 and left[1] < 0.3,
+    "numpy_simulator": lambda found: abs(found[0] - 4.0) < 0.1 and abs(found[1] - 0.3) < 0.05,
+    "two_models": lambda made: abs(made[0] - 3.0) < 0.3 and abs(made[1] - 0.5) < 0.2,
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_example_keeps_its_promise(name: str) -> None:
+    assert PROMISES[name](run(ROOT / "examples" / f"{name}.py"))
+
+
+def test_demo_leaves_its_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(ROOT / "examples" / "two_spirals.py", "--steps", "2")
+    printed = capsys.readouterr().out
+    for name in ("out/two_spirals_loss.png", "out/two_spirals_map.png"):
+        assert name in printed
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_benchmarks_compare_equals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from contestants import with_gradtape, with_numpy
+    from run import check_agreement
+    from timing import Here
+
+    check_agreement({"gradtape": Here(with_gradtape()), "NumPy by hand": Here(with_numpy())})
+
+
+@pytest.mark.slow
+def test_benchmarks_run(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "--quick", "--rounds", "2", "--json", "bench.json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "÷ NumPy by hand" in done.stdout
+    assert "skipped" in done.stdout or "TensorFlow" in done.stdout
+    assert (tmp_path / "bench.json").exists()
