@@ -18,10 +18,10 @@ from gradtape import errors
 from gradtape.core.custom import RegisterGradient, custom_gradient, grad_pass_through, no_gradient, recompute_grad
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.module import Module
-from gradtape.core.tape import GradientTape, UnconnectedGradients
+from gradtape.core.tape import GradientTape, UnconnectedGradients, gradients, hessians
 from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
 from gradtape.ops import methods as _methods  # installs the operators
-from gradtape.ops.elementwise import bitwise_not, cast, stop_gradient
+from gradtape.ops.elementwise import cast, stop_gradient
 from gradtape.values import nest
 from gradtape.values.convert import constant, convert_to_tensor
 from gradtape.values.dtypes import (
@@ -50,6 +50,7 @@ from gradtape.values.naming import name_scope
 from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor
 
+from gradtape.dtypes import complex, saturate_cast
 from gradtape.linalg import einsum, eye, matmul, norm, tensordot
 from gradtape.math import (
     abs, acos, acosh, add, add_n, argmax, argmin, asin, asinh, atan, atan2, atanh, cos, cosh, cumsum, divide, equal, exp,
@@ -72,7 +73,7 @@ __version__ = "0.1.0"
 newaxis = None
 
 _SUBMODULES = frozenset(
-    "autodiff dtypes errors extend linalg math nest nn optimizers random test testing values".split()  # noqa: SIM905
+    "autodiff dtypes errors extend linalg math nest nn optimizers random test testing values".split()
 )
 
 

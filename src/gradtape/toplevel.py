@@ -459,7 +459,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> TensorShape:
     """The shape to which two shapes broadcast."""
     try:
-        return TensorShape(np.broadcast_shapes(builtins.tuple(shape_x), builtins.tuple(shape_y)))
+        return TensorShape(np.broadcast_shapes(integers([*shape_x]), integers([*shape_y])))
     except ValueError as error:
         raise ValueError(
             "Incompatible shapes for broadcasting. Two shapes are compatible if for each dimension pair they are either equal "

@@ -98,7 +98,7 @@ RECORDS = [
     record("along_axis_transpose", {"axis": 1, "shape": (2, 3)}, lambda rng: [(rng.normal(size=(2, 4)), np.array(BOTH))],
            functools.partial(added(along), shape=(2, 3)), empties=list),
     record("gather_nd", {}, indexed((3, 2), NESTED, [[2], [2]], [1, 1]), lambda x, i: x[vectors(i)], empties=list, bad=[
-        (lambda: (np.zeros((3, 2)), np.array([[0, 2]])), INVALID, "indices[0] = [0, 2] does not index into param shape [3, 2]"),
+        (lambda: (np.zeros((3, 2)), np.array([[0, 2]])), INVALID, "indices[0] = [0, 2] does not index into param shape [3,2]"),
         (lambda: (np.zeros(3), np.array([[0, 2]])), INVALID, "index innermost dimension length must be <= params rank"),
     ]),
     record("scatter_nd", {"shape": (3, 2)}, lambda rng: [(rng.normal(size=(2, 2)), np.array(NESTED))],

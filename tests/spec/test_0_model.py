@@ -6,7 +6,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core.context import thread
-from gradtape.extend import op
+from spec.private import op
 
 
 def test_0_1_a_tape_knows_watched_values_and_results_of_records():

@@ -12,7 +12,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core.context import thread
-from gradtape.extend import op
+from spec.private import op
 
 
 def squared(value=3.0, **options):

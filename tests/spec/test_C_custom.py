@@ -7,7 +7,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core.context import thread
-from gradtape.extend import op
+from spec.private import op
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ ERRORS = (TypeError, ValueError, tf.errors.InvalidArgumentError)
         [np.ones(2), np.ones(3)],
         [np.ones(2), 1.0],
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_e1_3_e1_4_bad_values(bad):
     """E1.3, E1.4"""

@@ -555,3 +555,11 @@ def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         parts = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
         return IndexedSlices._of(*parts, shape)
     return wrap(g)
+
+
+def gradients(*_: Any, **__: Any) -> Any:
+    """TensorFlow's graph-mode function; eager code asks a tape."""
+    raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+
+
+hessians = gradients  # the same text in TensorFlow

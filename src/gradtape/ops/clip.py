@@ -69,7 +69,7 @@ def dense_parts(tensors: Any) -> list:
     """The tensors of a list of tensors, IndexedSlices (their values) and None."""
     if isinstance(tensors, (Tensor, str)) or not hasattr(tensors, "__iter__"):
         raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(tensors)}.")
-    parts = []
+    parts: list = []
     for i, t in enumerate(tensors):
         if t is None:
             parts.append(None)

@@ -105,8 +105,8 @@ def linspace(start: Any, stop: Any, count: Any, axis: int = 0) -> Tensor:
     rank = len(full)
     axis = axis + rank + 1 if axis < 0 else axis
     first, last = (shape.expand_dims(shape.broadcast_to(v, shape=full), axis=axis) for v in (first, last))
-    steps = np.arange(max(number - 1, 0), dtype=first._array.dtype)
-    steps = wrap(steps.reshape([-1 if i == axis else 1 for i in range(rank + 1)]))
+    numbers = np.arange(max(number - 1, 0), dtype=first._array.dtype)
+    steps = wrap(numbers.reshape([-1 if i == axis else 1 for i in range(rank + 1)]))
     if number <= 1:
         return indexing.getitem(first, index=(slice(None),) * axis + (slice(0, number),))
     step = elementwise.divide(elementwise.subtract(last, first), number - 1)

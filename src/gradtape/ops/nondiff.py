@@ -37,7 +37,7 @@ class UniqueWithCounts(NamedTuple):
 
     y: Tensor
     idx: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # a field name that tuple has as a method
 
 
 def unique(x: Any, index_type: Any) -> UniqueWithCounts:
@@ -55,7 +55,7 @@ def unique(x: Any, index_type: Any) -> UniqueWithCounts:
     )
 
 
-def searchsorted(rows: Any, values: Any, side: str, out_type: Any) -> Tensor:
+def searchsorted(rows: Any, values: Any, side: Any, out_type: Any) -> Tensor:
     """Where values would be inserted in sorted rows (the last axis), before or after equal elements."""
     if side not in ("left", "right"):
         raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")

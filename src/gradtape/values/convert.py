@@ -92,7 +92,7 @@ def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
     ``right`` is the op, given when the value stands on its right side: there TensorFlow's error is the kernel's.
     """
     kind = type(value)
-    if kind is float and dtype.kind in "fc" or kind is int and dtype.kind == "f":
+    if (kind is float and dtype.kind in "fc") or (kind is int and dtype.kind == "f"):
         tensor = _new(Tensor)
         tensor._array = np.asarray(value, dtype)
         tensor._key = None
