@@ -63,9 +63,10 @@ def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """``g`` summed over the axes that broadcasting added, and only those: any other difference is a wrong rule."""
     received = xp.shape(g)
     if received != shape:
+        if received[1:] == shape:  # a bias
+            g = xp.sum(g, axis=0)
+            return g if xp.dtype(g) is dtype else _typed(xp, g, dtype)
         extra = len(received) - len(shape)
-        if extra > 0 and received[extra:] == shape:  # a bias
-            return _typed(xp, xp.sum(g, axis=tuple(range(extra)) if extra > 1 else 0), dtype)
         axes = [*range(extra)]
         explained = extra >= 0
         if explained:
@@ -112,7 +113,11 @@ def pull_unary(record: tuple, g: Any, sweep: Sweep) -> None:
     if op.rules is None:
         raise unregistered(op)
     rules = op.conjugated if dtype.kind == "c" else op.quick
-    sweep.add(op, key, rules[0](sweep.xp, g, out, x, None), shape, dtype)
+    g = rules[0](sweep.xp, g, out, x, None)
+    if sweep.plain and key not in sweep.cotangents and g.shape == shape and g.dtype is dtype:  # what `add` would do
+        sweep.cotangents[key] = g
+    else:
+        sweep.add(op, key, g, shape, dtype)
 
 
 def pull_binary(record: tuple, g: Any, sweep: Sweep) -> None:
@@ -127,10 +132,19 @@ def pull_binary(record: tuple, g: Any, sweep: Sweep) -> None:
         if y is not None:
             y = y._array
     rule_x, rule_y = op.quick
+    plain, cotangents = sweep.plain, sweep.cotangents
     if key_x in sweep.needed and rule_x is not None:
-        sweep.add(op, key_x, rule_x(sweep.xp, g, out, x, y), shape_x, dtype)
+        h = rule_x(sweep.xp, g, out, x, y)
+        if plain and key_x not in cotangents and h.shape == shape_x and h.dtype is dtype:  # what `add` would do
+            cotangents[key_x] = h
+        else:
+            sweep.add(op, key_x, h, shape_x, dtype)
     if key_y in sweep.needed and rule_y is not None:
-        sweep.add(op, key_y, rule_y(sweep.xp, g, out, x, y), shape_y, dtype)
+        h = rule_y(sweep.xp, g, out, x, y)
+        if plain and key_y not in cotangents and h.shape == shape_y and h.dtype is dtype:
+            cotangents[key_y] = h
+        else:
+            sweep.add(op, key_y, h, shape_y, dtype)
 
 
 def pull_several(record: tuple, gs: list, sweep: Sweep) -> None:

@@ -20,7 +20,7 @@ from gradtape.core.backprop import pull_binary, pull_general, pull_several, pull
 from gradtape.core.context import thread
 from gradtape.errors import InvalidArgumentError, OpError, dims, message
 from gradtape.values import dtypes
-from gradtape.values.convert import Convertible, convert_to_tensor, operand, wrong_dtype
+from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, operand, wrong_dtype
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
@@ -61,7 +61,7 @@ class Op:
     """A kernel with its derivative rules."""
 
     __slots__ = (
-        "closed", "conjugated", "defaults", "differentiable", "doc", "inputs",
+        "alone", "closed", "conjugated", "defaults", "differentiable", "doc", "inputs",
         "joint", "keep_out", "keep_x", "keep_y", "keeps", "kernel", "label", "name", "pull", "quick", "rules",
         "same", "sparse", "variadic",
     )  # fmt: skip
@@ -94,6 +94,7 @@ class Op:
         self.joint = variadic  # one rule returns the cotangents of all inputs
         self.keeps: tuple[str, ...] = ()  # of "out" and the inputs, those that a rule reads
         self.keep_out = self.keep_x = self.keep_y = False  # the same, for ops of one or two arrays
+        self.alone: tuple = ()  # and for the rule of each input alone
         self.pull = pull_general
 
     def __repr__(self) -> str:
@@ -107,6 +108,7 @@ class Op:
         self.rules = tuple(r and (rule, r.values, r.attributes, r.shapes) for rule, r in zip(rules, reads))
         if self.pull is not pull_general:
             self.keep_out, self.keep_x, self.keep_y = _canonical(self, self.keeps)
+            self.alone = tuple(_canonical(self, r.values if r is not None else ()) for r in reads)
             self.quick = tuple(r and _SPREAD[_canonical(self, r.values)](rule) for rule, r in zip(rules, reads))
             self.conjugated = self.quick
 
@@ -312,29 +314,26 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
         out = _new(Tensor)
         out._array = c
         out._key = None
-        if x._key is not None and spec.differentiable:
+        key = x._key
+        if key is not None:
             recorders = thread.recorders
-            if recorders:
-                _record_unary(recorders, spec, out, x)
+            if recorders and spec.differentiable:
+                record = None
+                for recorder in recorders:
+                    known = recorder.records
+                    if key in known:
+                        if record is None:
+                            new = out._key = object()
+                            record = (
+                                pull_unary, spec, (key,), a.shape, a.dtype,
+                                out if spec.keep_out else None, x if spec.keep_x else None,
+                            )  # fmt: skip
+                        known[new] = record
+                        if len(known) > recorder.limit:
+                            recorder.prune()
         return out
 
     return call
-
-
-def _record_unary(recorders: tuple, spec: Op, out: Tensor, x: Tensor) -> None:
-    key = x._key
-    record = None
-    for recorder in recorders:
-        known = recorder.records
-        if key in known:
-            if record is None:
-                new = out._key = object()
-                a = x._array
-                kept_out, kept_x = out if spec.keep_out else None, x if spec.keep_x else None
-                record = (pull_unary, spec, (key,), a.shape, a.dtype, kept_out, kept_x)
-            known[new] = record
-            if len(known) > recorder.limit:
-                recorder.prune()
 
 
 def _binary_call(spec: Op, function: Callable) -> Callable:
@@ -366,37 +365,44 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
         out = _new(Tensor)
         out._array = c
         out._key = None
-        if x._key is not None or y._key is not None:
+        kx = x._key
+        ky = y._key
+        if kx is not None or ky is not None:
             recorders = thread.recorders
             if recorders and spec.differentiable:
-                _record_binary(recorders, spec, out, x, y)
+                record = None
+                for recorder in recorders:
+                    known = recorder.records
+                    if kx in known or ky in known:
+                        if record is None:
+                            record = _binary_record(spec, out, x, y, kx, ky)
+                            new = out._key
+                        known[new] = record
+                        if len(known) > recorder.limit:
+                            recorder.prune()
         return out
 
     return call
 
 
-def _record_binary(recorders: tuple, spec: Op, out: Tensor, x: Tensor, y: Tensor) -> None:
-    kx = x._key
-    ky = y._key
-    record = None
-    for recorder in recorders:
-        known = recorder.records
-        if kx in known or ky in known:
-            if record is None:
-                # A constant gets a key too: it may be watched later, and this use of it must count.
-                if kx is None:
-                    kx = x._key = object()
-                if ky is None:
-                    ky = y._key = object()
-                new = out._key = object()
-                a = x._array
-                record = (
-                    pull_binary, spec, (kx, ky), a.shape, y._array.shape, a.dtype,
-                    out if spec.keep_out else None, x if spec.keep_x else None, y if spec.keep_y else None,
-                )  # fmt: skip
-            known[new] = record
-            if len(known) > recorder.limit:
-                recorder.prune()
+def _binary_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) -> tuple:
+    out._key = object()
+    a = x._array
+    if kx is NUMBER or ky is NUMBER:  # only one rule will run: keep what that one reads
+        keep_out, keep_x, keep_y = spec.alone[kx is NUMBER] if spec.alone else (False, False, False)
+        return (
+            pull_binary, spec, (kx, ky), a.shape, y._array.shape, a.dtype,
+            out if keep_out else None, x if keep_x else None, y if keep_y else None,
+        )  # fmt: skip
+    # A constant gets a key too: it may be watched later, and this use of it must count.
+    if kx is None:
+        kx = x._key = object()
+    if ky is None:
+        ky = y._key = object()
+    return (
+        pull_binary, spec, (kx, ky), a.shape, y._array.shape, a.dtype,
+        out if spec.keep_out else None, x if spec.keep_x else None, y if spec.keep_y else None,
+    )  # fmt: skip
 
 
 def pair(spec: Op, x: Any, y: Any) -> Any:
@@ -442,9 +448,9 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
             tensors = _operands(spec, args)
             xp = select(tensors)
             break
-    if len(tensors) > 1 or spec.closed:
-        _check_dtypes(spec, tensors)
     arrays = [t._array for t in tensors]
+    if len(arrays) > 1 or (spec.closed and arrays[0].dtype.kind in "bO"):
+        _check_dtypes(spec, tensors)
     try:
         if xp is NUMPY:
             value = spec.kernel(NUMPY, *arrays, **attributes)

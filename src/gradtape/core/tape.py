@@ -211,7 +211,8 @@ class GradientTape:
         ``output_gradients`` are the factors of the targets (default: ones). A source that the target does not depend on
         gives None, or zeros with ``unconnected_gradients='zero'``.
         """
-        self._begin("gradient")
+        if self.records is None or self._recording:
+            self._begin("gradient")
         if target is None:
             raise TypeError(
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
@@ -219,8 +220,8 @@ class GradientTape:
             )
         unconnected = _unconnected(unconnected_gradients)
         flat = _leaves(sources, "source")
-        targets = _leaves(target, "target")
-        seeds = _seeds(targets, output_gradients)
+        targets = [target] if type(target) is Tensor else _leaves(target, "target")
+        seeds = [_ones(target) for target in targets] if output_gradients is None else _seeds(targets, output_gradients)
         results = self._pull_back(targets, seeds, flat)
         filled = [wrap(g) if type(g) is np.ndarray else _finished(g, s, unconnected) for g, s in zip(results, flat)]
         return filled if flat is sources else nest.pack_sequence_as(sources, filled)
@@ -467,48 +468,52 @@ def _unconnected(value: Any) -> UnconnectedGradients:
 
 def _seeds(targets: list, output_gradients: Any) -> list[Tensor]:
     """The cotangent that each target starts with: what the caller gives, or ones."""
-    given: list = [None] * len(targets)
-    if output_gradients is not None:
-        given = nest.flatten(output_gradients)
-        if len(given) < len(targets):
+    given = nest.flatten(output_gradients)
+    if len(given) < len(targets):
+        raise ValueError(
+            message(
+                "output_gradients has too few entries.",
+                received=f"{len(given)} for {len(targets)} targets",
+                expected="one per target; None stands for ones",
+            )
+        )
+    if len(given) > len(targets) and all(isinstance(g, (int, float, complex)) for g in given):
+        if len(targets) != 1:
             raise ValueError(
                 message(
-                    "output_gradients has too few entries.",
-                    received=f"{len(given)} for {len(targets)} targets",
-                    expected="one per target; None stands for ones",
+                    "output_gradients has too many entries.",
+                    received=f"{len(given)} numbers for {len(targets)} targets",
+                    fix="give tensors or arrays: lists are structure, so each number would stand for one target",
                 )
             )
-        if len(given) > len(targets) and all(isinstance(g, (int, float, complex)) for g in given):
-            if len(targets) != 1:
-                raise ValueError(
-                    message(
-                        "output_gradients has too many entries.",
-                        received=f"{len(given)} numbers for {len(targets)} targets",
-                        fix="give tensors or arrays: lists are structure, so each number would stand for one target",
-                    )
-                )
-            given = [output_gradients]  # one target: the numbers are its gradient, not one entry per target
+        given = [output_gradients]  # one target: the numbers are its gradient, not one entry per target
     return [_seed(target, g) for target, g in zip(targets, given)]
 
 
 _ONES: dict[int, Tensor] = {}  # the seed of scalar floating targets, by size: a dtype takes long to hash
 
 
-def _seed(target: Any, g: Any) -> Tensor:
+def _ones(target: Any) -> Tensor:
+    """The cotangent of a target for which none was given."""
     array = _tensor(target)._array
-    if g is None:
-        if type(array) is np.ndarray and not array.ndim and array.dtype.kind == "f":
-            one = _ONES.get(array.itemsize)
-            if one is None:
-                one = _ONES[array.itemsize] = wrap(np.ones((), array.dtype))
-            return one
-        if array.dtype.kind == "O":
-            return wrap(np.zeros(array.shape, np.float32))
-        if type(array) is np.ndarray:
+    if type(array) is np.ndarray and array.dtype.kind == "f":
+        if array.ndim:
             return wrap(np.ones(array.shape, array.dtype))
-        xp = select((_tensor(target),))
-        with xp.scope():
-            return wrap(xp.ones(shape=array.shape, dtype=array.dtype))
+        if array.itemsize not in _ONES:
+            _ONES[array.itemsize] = wrap(np.ones((), array.dtype))
+        return _ONES[array.itemsize]
+    if array.dtype.kind == "O":
+        return wrap(np.zeros(array.shape, np.float32))
+    xp = select((_tensor(target),))
+    with xp.scope():
+        return wrap(xp.ones(shape=array.shape, dtype=array.dtype))
+
+
+def _seed(target: Any, g: Any) -> Tensor:
+    """The cotangent of a target as the caller gives it; None stands for ones."""
+    if g is None:
+        return _ones(target)
+    array = _tensor(target)._array
     g = g._operand() if isinstance(g, Convertible) else convert_to_tensor(g)
     if g._array.dtype != array.dtype:
         words = g.dtype.word, dtypes.of(array.dtype).word  # type: ignore[union-attr]  # the rule computes g · x

@@ -60,11 +60,13 @@ class SGD(Optimizer):
                 or getrefcount(tensor) != 3
                 or getrefcount(p) != 3
                 or p.base is not None
-                or not p.flags.writeable
             ):
                 p = writable(variable)
             multiply(g, lr, s)
-            subtract(p, s, p)
+            try:
+                subtract(p, s, p)
+            except ValueError:  # frozen, because somebody was handed a view of it
+                subtract(p, s, writable(variable))
 
     def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any = None) -> tuple:
         lr, momentum = k

@@ -15,6 +15,10 @@ _new = object.__new__
 _INT32 = np.iinfo(np.int32)
 
 
+NUMBER = object()
+"""The key of a tensor that stands for a Python or NumPy number in an op: nobody else sees it, so nobody can watch it."""
+
+
 class Convertible:
     """Base of our own classes that stand for a tensor (Variable, IndexedSlices): they say how to become one."""
 
@@ -95,14 +99,16 @@ def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
     if (kind is float and dtype.kind in "fc") or (kind is int and dtype.kind == "f"):
         tensor = _new(Tensor)
         tensor._array = np.asarray(value, dtype)
-        tensor._key = None
+        tensor._key = NUMBER
         return tensor
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Convertible):
         return value._operand()
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSUMm":
-        return wrap(_cast(value, dtype))
+        tensor = wrap(_cast(value, dtype))
+        tensor._key = NUMBER
+        return tensor
     try:
         return from_python(value, dtypes.of(dtype))
     except TypeError:

@@ -14,9 +14,27 @@ import warnings
 import numpy as np
 
 
-def scope() -> np.errstate:
-    """What a whole sweep runs under: no floating-point warnings (1 µs, so once per sweep, never per op)."""
-    return np.errstate(all="ignore")
+try:  # NOTE: private to NumPy. np.errstate sets the same variable, in Python: 0.95 µs, this 0.25.
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
+
+    _QUIET = _make_extobj(all="ignore")
+
+    class scope:
+        """Context manager: no floating-point warnings, for inf and nan are answers."""
+
+        __slots__ = ("_token",)
+
+        def __enter__(self):
+            self._token = _extobj_contextvar.set(_QUIET)
+
+        def __exit__(self, *_):
+            _extobj_contextvar.reset(self._token)
+
+except ImportError:
+
+    def scope():
+        """Context manager: no floating-point warnings, for inf and nan are answers."""
+        return np.errstate(all="ignore")
 
 
 # Overflow in the few functions that run without errstate for speed (add, multiply, sum …) is no news either.
@@ -27,7 +45,7 @@ def _silent(function):
     """A function with poles or overflow, without NumPy's warning: inf and nan are its answers."""
 
     def call(*arrays):
-        with np.errstate(all="ignore"):
+        with scope():
             return function(*arrays)
 
     return call
@@ -43,7 +61,7 @@ def _special(name: str):
 
 def _from_scipy(name: str):
     def call(x):
-        with np.errstate(all="ignore"):
+        with scope():
             # SciPy has no loop for the half types: compute in float32.
             if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
                 return _special(name)(x.astype(np.float32)).astype(x.dtype)
@@ -84,7 +102,7 @@ _sigmoid = _from_scipy("expit")
 def softplus(x):
     if x.dtype.kind == "c":
         return log(1 + exp(x))
-    with np.errstate(all="ignore"):
+    with scope():
         return np.logaddexp(x, np.zeros((), x.dtype))
 
 
@@ -113,7 +131,7 @@ def ones_like(x):
 
 
 def polygamma(x, *, n):
-    with np.errstate(all="ignore"):
+    with scope():
         return _special("polygamma")(n, x.astype(np.float64)).astype(x.dtype)
 
 
@@ -121,7 +139,7 @@ def astype(x, *, dtype):
     """Convert; complex to real drops the imaginary part, float to int truncates toward zero."""
     if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         x = x.real
-    with np.errstate(all="ignore"):
+    with scope():
         return x.astype(dtype)
 
 
@@ -142,16 +160,16 @@ def floor_divide(x, y):
     if x.dtype.kind in "iu":
         _nonzero(x, y)
     elif x.dtype.kind == "f":  # the floor of the rounded quotient, as TensorFlow: 1.0 // 0.1 is 10, Python says 9
-        with np.errstate(all="ignore"):
+        with scope():
             return np.floor(np.true_divide(x, y))
-    with np.errstate(all="ignore"):
+    with scope():
         return np.floor_divide(x, y)
 
 
 def remainder(x, y):
     if x.dtype.kind in "iu":
         _nonzero(x, y)
-    with np.errstate(all="ignore"):
+    with scope():
         return np.remainder(x, y)
 
 
@@ -188,6 +206,8 @@ def complex(x, y):
 
 
 def sum(x, *, axis=None, keepdims=False):
+    if x.dtype.kind == "f":
+        return np.add.reduce(x, axis, None, None, keepdims)  # every keyword costs 40 ns
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
@@ -418,19 +438,21 @@ def one_hot(indices, *, depth, dtype):
 
 
 def matmul(x, y):
-    if x.ndim < 2 or y.ndim < 2:
-        which = 0 if x.ndim < 2 else 1
-        ndim = (x, y)[which].ndim
-        raise ValueError(f"In[0] and In[1] ndims must be == 2: {ndim} (In[{which}] ndims must be >= 2; use tensordot or dot)")
     try:
-        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-            return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-        return np.matmul(x, y)
+        if x.ndim > 1 and y.ndim > 1 and x.itemsize > 2:
+            return np.matmul(x, y)
     except ValueError:
         if x.shape[-1] == y.shape[-2]:
             raise
         shapes = [f"In[{i}]: [{','.join(map(str, a.shape))}]" for i, a in enumerate((x, y))]
         raise ValueError(f"Matrix size-incompatible: {', '.join(shapes)}") from None
+    for i, array in enumerate((x, y)):
+        if array.ndim < 2:
+            text = f"In[0] and In[1] ndims must be == 2: {array.ndim} (In[{i}] ndims must be >= 2; use tensordot or dot)"
+            raise ValueError(text)
+    if x.dtype.kind in "iu":
+        return np.matmul(x, y)
+    return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
 
 
 def einsum(*xs, equation):
