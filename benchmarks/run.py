@@ -257,7 +257,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     if options.threads:
         limit_threads(options.threads)
     options.rounds = options.rounds or (40 if options.quick else 300)
-    options.sample = 0.0005 if options.quick else 0.001
+    options.sample = 0.001 if options.quick else 0.01
 
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # every contestant on the CPU
     contestants, versions, workers = gather(options)

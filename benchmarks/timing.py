@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
+import os
 import random
 import subprocess
 import sys
@@ -92,7 +93,7 @@ def installed_peers() -> dict[str, str]:
 def interleaved(contestants: dict, case_of: Callable[[str], str], rounds: int, sample_s: float) -> dict[str, list[float]]:
     """Samples of seconds per call: in every round each contestant gets one turn of about ``sample_s``.
 
-    Turns are short and their order is drawn anew in every round. Otherwise, on a busy machine, the rhythm of the rounds
+    The order of the turns is drawn anew in every round. Otherwise, on a busy machine, the rhythm of the rounds
     falls into step with the scheduler's, and always the same contestant is interrupted.
     """
     rng = random.Random(0)
@@ -112,9 +113,11 @@ def import_samples(modules: list[str], rounds: int) -> dict[str, list[float]]:
     """Seconds that ``import module`` takes in a fresh interpreter, the modules alternating."""
     code = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
     samples: dict[str, list[float]] = {module: [] for module in modules}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # users have compiled modules
     for _ in range(rounds + 1):
         for module in modules:
-            run = subprocess.run([sys.executable, "-c", code.format(module)], capture_output=True, text=True, check=True)
+            command = [sys.executable, "-c", code.format(module)]
+            run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             samples[module].append(float(run.stdout))
     return {module: values[1:] for module, values in samples.items()}  # the first round warms the disk cache
 

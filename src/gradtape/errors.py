@@ -46,7 +46,7 @@ class OpError(Exception):
 
     def __init__(self, node_def: object = None, op: object = None, message: str = "", *_: object) -> None:
         if isinstance(node_def, str) and not message:  # OpError("text")
-            node_def, message = None, node_def
+            message, node_def = node_def, None
         super().__init__(message)
         self.node_def = node_def
         self.op = op

@@ -28,22 +28,51 @@ class Sweep:
     def run(self, records: dict, keep: Any) -> None:
         """Pull the cotangents back through ``records``, latest first, dropping each record as it is passed.
 
-        The cotangents of the keys in ``keep`` stay.
+        The cotangents of the keys in ``keep`` stay. Records of ops of one or two arrays are pulled here, not in a function:
+        there are many of them, and a call costs as much as a rule.
         """
-        cotangents = self.cotangents
+        xp, raw, plain, needed, cotangents = self.xp, self.raw, self.plain, self.needed, self.cotangents
         while records:
             key, record = records.popitem()
             pull = record[0]
-            if pull is None:
+            if pull is not PAIR:
+                if pull is not None:
+                    self._pull(pull, key, record, keep)
                 continue
-            if pull is pull_several:
-                pull(record, [cotangents.get(k) if k in keep else cotangents.pop(k, None) for k in record[7]], self)
+            g = cotangents.pop(key, None)
+            if g is None:
                 continue
-            g = cotangents.get(key)
-            if g is not None:
-                if key not in keep:
-                    del cotangents[key]
-                pull(record, g, self)
+            if key in keep:
+                cotangents[key] = g
+            _, op, (key_x, key_y), shape_x, shape_y, dtype, out, x, y = record
+            if raw:
+                if out is not None:
+                    out = out._array
+                if x is not None:
+                    x = x._array
+                if y is not None:
+                    y = y._array
+            if key_x in needed and op.rule_x is not None:
+                h = op.rule_x(xp, g, out, x, y)
+                if plain and key_x not in cotangents and h.shape == shape_x and h.dtype is dtype:  # what `add` would do
+                    cotangents[key_x] = h
+                else:
+                    self.add(op, key_x, h, shape_x, dtype)
+            if key_y in needed and op.rule_y is not None:
+                h = op.rule_y(xp, g, out, x, y)
+                if plain and key_y not in cotangents and h.shape == shape_y and h.dtype is dtype:
+                    cotangents[key_y] = h
+                else:
+                    self.add(op, key_y, h, shape_y, dtype)
+
+    def _pull(self, pull: Any, key: Any, record: tuple, keep: Any) -> None:
+        cotangents = self.cotangents
+        if pull is pull_several:
+            pull(record, [cotangents.get(k) if k in keep else cotangents.pop(k, None) for k in record[7]], self)
+            return
+        g = cotangents.get(key) if key in keep else cotangents.pop(key, None)
+        if g is not None:
+            pull(record, g, self)
 
     def add(self, op: Any, key: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> None:
         """Sum ``g`` into the cotangent of ``key``, in the shape and dtype of the value it belongs to."""
@@ -98,53 +127,11 @@ def _sum(xp: Any, x: Any, y: Any) -> Any:
     return xp.add(x, y)
 
 
-# One pull function per record layout: (pull, op, keys, …)
+# Record layouts. A value that a record does not keep is None.
+#   ops of one or two arrays:  (PAIR, op, (key_x, key_y), shape_x, shape_y, dtype, out, x, y)
+#   all others:  (pull, op, keys, shapes, dtypes, kept values, attributes, output keys, output shapes and dtypes)
 
-
-def pull_unary(record: tuple, g: Any, sweep: Sweep) -> None:
-    _, op, (key,), shape, dtype, out, x = record
-    if key not in sweep.needed:
-        return
-    if sweep.raw:
-        if out is not None:
-            out = out._array
-        if x is not None:
-            x = x._array
-    if op.rules is None:
-        raise unregistered(op)
-    rules = op.conjugated if dtype.kind == "c" else op.quick
-    g = rules[0](sweep.xp, g, out, x, None)
-    if sweep.plain and key not in sweep.cotangents and g.shape == shape and g.dtype is dtype:  # what `add` would do
-        sweep.cotangents[key] = g
-    else:
-        sweep.add(op, key, g, shape, dtype)
-
-
-def pull_binary(record: tuple, g: Any, sweep: Sweep) -> None:
-    _, op, (key_x, key_y), shape_x, shape_y, dtype, out, x, y = record
-    if op.rules is None:
-        raise unregistered(op)
-    if sweep.raw:
-        if out is not None:
-            out = out._array
-        if x is not None:
-            x = x._array
-        if y is not None:
-            y = y._array
-    rule_x, rule_y = op.quick
-    plain, cotangents = sweep.plain, sweep.cotangents
-    if key_x in sweep.needed and rule_x is not None:
-        h = rule_x(sweep.xp, g, out, x, y)
-        if plain and key_x not in cotangents and h.shape == shape_x and h.dtype is dtype:  # what `add` would do
-            cotangents[key_x] = h
-        else:
-            sweep.add(op, key_x, h, shape_x, dtype)
-    if key_y in sweep.needed and rule_y is not None:
-        h = rule_y(sweep.xp, g, out, x, y)
-        if plain and key_y not in cotangents and h.shape == shape_y and h.dtype is dtype:
-            cotangents[key_y] = h
-        else:
-            sweep.add(op, key_y, h, shape_y, dtype)
+PAIR = "pair"
 
 
 def pull_several(record: tuple, gs: list, sweep: Sweep) -> None:
@@ -177,7 +164,10 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
     for i, rule in enumerate(op.rules):
         key = keys[i]
         if rule is not None and key in sweep.needed:
-            if op.sparse is not None and key in sweep.sparse:
+            if op.paired:
+                x, y = (*op.inputs, "")[:2]
+                part = (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y))
+            elif op.sparse is not None and key in sweep.sparse:
                 part = op.sparse(xp, g, kept, attributes, shapes)
             else:
                 part = _call(rule, xp, g, kept, attributes, shapes)

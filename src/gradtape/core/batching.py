@@ -354,5 +354,5 @@ for _symbol, _name in {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"
 }.items():
     setattr(Batched, f"__{_symbol}__", _operator(_name))
-Batched.__neg__ = lambda self: BATCHED.negative(self)  # type: ignore[attr-defined]
+Batched.__neg__ = lambda self: BATCHED.negative(self)  # type: ignore[attr-defined,operator]
 Batched.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]

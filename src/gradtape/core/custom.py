@@ -110,6 +110,7 @@ def _make_record(
     op = Op(name, grad_fn, ())
     op.pull = pull_custom
     op.rules = ()
+    op.rule_x = op.rule_y = None  # or the op would hold itself, and with it what grad_fn holds
     leaves = (*inputs, *variables)
     raw = [_tensor(x)._array if isinstance(x, (Tensor, Variable)) else None for x in leaves]
     return (
@@ -170,8 +171,11 @@ def _on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> l
     batched = next((g for g in gs if type(g) is Batched), None)
     if batched is None:
         return [_part(p, s, k, gs[0]) for p, s, k in zip(function(*map(_as_tensor, gs)), shapes, kinds)]
-    rows = []
-    for i in range(len(_as_tensor(batched.value))):
+    rows: list[list] = []
+    count = len(_as_tensor(batched.value))
+    if not count:  # an empty target: nothing to ask, but the shapes are known
+        return [None if s is None else Batched(_inner(batched.value).zeros(shape=(0, *s), dtype=k)) for s, k in zip(shapes, kinds)]
+    for i in range(count):
         row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if type(g) is Batched else _as_tensor(g) for g in gs]
         rows.append([_part(p, s, k, batched.value) for p, s, k in zip(function(*row), shapes, kinds)])
     columns = [[p for p in column if p is not None] for column in zip(*rows)]
@@ -270,7 +274,7 @@ def no_gradient(op_type: str) -> None:
 
 def _register(op_type: str, rule: Callable | None) -> None:
     ops = [call.op for call in OPS.values() if call.op.label == op_type]  # type: ignore[attr-defined]
-    if op_type in REGISTRY or any(op.rules is not None for op in ops):
+    if op_type in REGISTRY or any(op.rules is not None or not op.differentiable for op in ops):
         origin = getattr(REGISTRY.get(op_type), "__module__", "gradtape")
         raise KeyError(f"Registering two gradient with name '{op_type}'! (Previous registration was in {origin})")
     REGISTRY[op_type] = rule

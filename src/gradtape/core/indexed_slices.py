@@ -22,6 +22,10 @@ class IndexedSlices(Convertible):
         self._indices = convert_to_tensor(indices)
         self._dense_shape = None if dense_shape is None else convert_to_tensor(dense_shape)
 
+    _values: Any
+    _indices: Any
+    _dense_shape: Any
+
     @classmethod
     def _of(cls, values: Any, indices: Any, dense_shape: Any) -> IndexedSlices:
         """Without conversion: inside a sweep the parts are raw arrays."""

@@ -23,6 +23,8 @@ from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
+_new = object.__new__
+
 LEAF = (None,)
 """Stands in a tape for a watched value, which no record produced."""
 
@@ -147,8 +149,8 @@ class GradientTape:
         self._watch_key(variable._tensor)
 
     def accessed(self, variable: Variable) -> None:
-        """Called when a trainable variable is read while this tape records."""
-        if self._watch_accessed and variable._key not in self.variables:
+        """Called when a trainable variable is first read while this tape records."""
+        if self._watch_accessed:
             key = variable._key
             self.variables[key] = variable
             if variable._differentiable and key not in self.records:
@@ -223,8 +225,14 @@ class GradientTape:
         targets = [target] if type(target) is Tensor else _leaves(target, "target")
         seeds = [_ones(target) for target in targets] if output_gradients is None else _seeds(targets, output_gradients)
         results = self._pull_back(targets, seeds, flat)
-        filled = [wrap(g) if type(g) is np.ndarray else _finished(g, s, unconnected) for g, s in zip(results, flat)]
-        return filled if flat is sources else nest.pack_sequence_as(sources, filled)
+        for i, g in enumerate(results):
+            if type(g) is np.ndarray:  # what `wrap` would do
+                results[i] = tensor = _new(Tensor)
+                tensor._array = g
+                tensor._key = None
+            else:
+                results[i] = _finished(g, flat[i], unconnected)
+        return results if flat is sources else nest.pack_sequence_as(sources, results)
 
     def _begin(self, method: str) -> None:
         if self.records is None:
@@ -271,7 +279,7 @@ class GradientTape:
         cotangents = sweep.cotangents
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
             cotangents = {k: _once(cotangents[k]) for k in wanted if k in cotangents}
-        return [None if k is None else cotangents.get(k) for k in keys]
+        return [cotangents.get(k) for k in keys]
 
     def _is_recorded_elsewhere(self, involved: list) -> bool:
         """Whether a recorder other than this finished tape tracks a value that the sweep reads.
@@ -287,8 +295,11 @@ class GradientTape:
             for key, record in self.records.items():
                 if key in known and key not in variables:
                     return True
-                if record[0] is not None and any(k in known and k not in variables for k in record[2]):
-                    return True  # a constant of this tape
+                if record[0] is not None:
+                    if not record[1].rules:  # a user's gradient function, which may read whatever it likes
+                        return True
+                    if any(k in known and k not in variables for k in record[2]):
+                        return True  # a constant of this tape
             if any(isinstance(t, (Tensor, Variable)) and t._key in known for t in involved):
                 return True
         return False
@@ -408,7 +419,7 @@ class GradientTape:
 
 def _leading_to(wanted: set, records: dict) -> set:
     """The keys from which a source can be reached."""
-    needed = set(wanted)
+    needed = {key for key in wanted if key in records}  # a constant that was merely used is no source (A7.16)
     for key, record in records.items():
         if record[0] is not None and not needed.isdisjoint(record[2]):
             needed.update(record[7] if record[0] is pull_several else (key,))
@@ -497,7 +508,7 @@ def _ones(target: Any) -> Tensor:
     """The cotangent of a target for which none was given."""
     array = _tensor(target)._array
     if type(array) is np.ndarray and array.dtype.kind == "f":
-        if array.ndim:
+        if array.ndim or thread.recorders:  # a sweep on tensors may return the seed itself: it must be a new one
             return wrap(np.ones(array.shape, array.dtype))
         if array.itemsize not in _ONES:
             _ONES[array.itemsize] = wrap(np.ones((), array.dtype))

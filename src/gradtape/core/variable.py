@@ -11,7 +11,7 @@ import enum
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from gradtape.values.naming import scoped
 from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Reference, Tensor, _unhashable, wrap
 
+if TYPE_CHECKING:
+    from gradtape.values.operators import Operators
+else:
+    Operators = object
+
 _numbers = itertools.count()
 _NOT_EAGER = "This property/operation is not supported when eager execution is enabled."
 
@@ -37,7 +42,7 @@ class VariableAggregation(enum.Enum):
     NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
 
 
-class Variable(Convertible):
+class Variable(Convertible, Operators):
     """A value that can be assigned, and that tapes track by themselves.
 
     >>> v = Variable([1.0, 2.0])
@@ -46,8 +51,8 @@ class Variable(Convertible):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_constraint", "_differentiable", "_key", "_name", "_number", "_static", "_tensor", "_trainable",
-        "aggregation", "synchronization",
+        "__dict__", "__weakref__", "_constraint", "_differentiable", "_key", "_name", "_number", "_static", "_tensor",
+        "_trainable", "aggregation", "synchronization",
     )  # fmt: skip
     __array_priority__ = 100
 
@@ -274,9 +279,9 @@ class Variable(Convertible):
         tensor = self._tensor
         array = tensor._array
         # Held by: the variable, the local name and the call; the tensor, the local name and the call.
-        if type(tensor) is Tensor and sys.getrefcount(tensor) == 3 and sys.getrefcount(array) == 3:
-            if array.base is None and array.flags.writeable:
-                return array
+        alone = type(tensor) is Tensor and sys.getrefcount(tensor) == 3 and sys.getrefcount(array) == 3
+        if alone and array.base is None and array.flags.writeable:
+            return array
         return None
 
     def _assigned(self, array: Any, read_value: bool) -> Any:
@@ -443,7 +448,14 @@ def _in_place(sign: str, word: str) -> str:
 
 
 def _rebuild(
-    kind: type, array: Any, trainable: bool, name: str, static: TensorShape, constraint: Any, synchronization: Any, aggregation: Any
+    kind: type[Variable],
+    array: Any,
+    trainable: bool,
+    name: str,
+    static: TensorShape,
+    constraint: Any,
+    synchronization: Any,
+    aggregation: Any,
 ) -> Variable:
     variable = object.__new__(kind)
     variable._set_up(np.array(array), trainable, name, static)

@@ -6,8 +6,8 @@ from gradtape.core.op import binary, op
 
 matmul = binary(
     "matmul", "matrix product over the last two axes; leading axes broadcast",
-    lambda xp, g, y: xp.matmul(g, xp.adjoint(y)),
-    lambda xp, g, x: xp.matmul(xp.adjoint(x), g),
+    lambda xp, g, _out, _x, y: xp.matmul(g, xp.adjoint(y)),
+    lambda xp, g, _out, x, _y: xp.matmul(xp.adjoint(x), g),
     label="MatMul",
 )  # fmt: skip
 

@@ -27,12 +27,12 @@ def _times_one_minus(g, x):
 
 # Arithmetic
 
-add = binary("add", "x + y", lambda xp, g: g, lambda xp, g: g, label="AddV2")
-subtract = binary("subtract", "x - y", lambda xp, g: g, lambda xp, g: -g, label="Sub")
+add = binary("add", "x + y", lambda xp, g, _out, _x, _y: g, lambda xp, g, _out, _x, _y: g, label="AddV2")
+subtract = binary("subtract", "x - y", lambda xp, g, _out, _x, _y: g, lambda xp, g, _out, _x, _y: -g, label="Sub")
 multiply = binary(
     "multiply", "x · y",
-    lambda xp, g, y: g * xp.conj(y),
-    lambda xp, g, x: g * xp.conj(x),
+    lambda xp, g, _out, _x, y: g * xp.conj(y),
+    lambda xp, g, _out, x, _y: g * xp.conj(x),
     label="Mul",
 )  # fmt: skip
 divide = binary(
@@ -50,7 +50,7 @@ remainder = binary(
 )  # fmt: skip
 negative = unary("negative", "-x", lambda xp, g: -g, label="Neg")
 reciprocal = unary("reciprocal", "1 / x", derivative=lambda xp, out: -out * out)
-square = unary("square", "x²", lambda xp, g, x: _twice(g * xp.conj(x)))
+square = unary("square", "x²", lambda xp, g, _out, x, _y: _twice(g * xp.conj(x)))
 
 
 def _power_exponent(xp, g, out, x, y):
@@ -107,8 +107,12 @@ softplus = unary("softplus", "log(1 + eˣ), without overflow", derivative=lambda
 
 
 def _where_flowing(xp, g, value):
-    """``value``, but 0 where the cotangent is exactly 0: the pole of a branch that was not taken does not leak."""
-    return xp.where(xp.equal(g, xp.zeros_like(g)), xp.zeros_like(g), value)
+    """``value``, but 0 where the cotangent is 0 at a pole: that of a branch that was not taken does not leak.
+
+    Elsewhere a cotangent of 0 is a number like any other, with derivatives of its own.
+    """
+    stopped = xp.logical_and(xp.isnan(value), xp.equal(g, xp.zeros_like(g)))
+    return xp.where(stopped, xp.zeros_like(g), value)
 
 
 sqrt = unary("sqrt", "√x", lambda xp, g, out: _where_flowing(xp, g, g / xp.conj(2 * out)))  # +inf at 0
@@ -124,7 +128,7 @@ acos = unary("acos", "inverse cosine", derivative=lambda xp, x: -xp.reciprocal(x
 atan = unary("atan", "inverse tangent", derivative=lambda xp, x: xp.reciprocal(1 + x * x))
 sinh = unary("sinh", "hyperbolic sine", derivative=lambda xp, x: xp.cosh(x))
 cosh = unary("cosh", "hyperbolic cosine", derivative=lambda xp, x: xp.sinh(x))
-tanh = unary("tanh", "hyperbolic tangent", lambda xp, g, out: _times_one_minus(g, xp.conj(out * out)))
+tanh = unary("tanh", "hyperbolic tangent", lambda xp, g, out, _x, _y: _times_one_minus(g, xp.conj(out * out)))
 asinh = unary("asinh", "inverse hyperbolic sine", derivative=lambda xp, x: xp.reciprocal(xp.sqrt(1 + x * x)))
 acosh = unary("acosh", "inverse hyperbolic cosine", derivative=lambda xp, out: xp.reciprocal(xp.sinh(out)))
 atanh = unary("atanh", "inverse hyperbolic tangent", derivative=lambda xp, x: xp.reciprocal(1 - x * x))
@@ -146,6 +150,8 @@ digamma = unary("digamma", "derivative of lgamma", derivative=lambda xp, x: xp.p
 @op
 def polygamma(xp, x, *, n):
     """The (n+1)-th derivative of lgamma."""
+    if xp.dtype(x).kind in "biuc":
+        raise polygamma.op.not_allowed(xp.dtype(x))
     return xp.polygamma(x, n=n)
 
 
@@ -153,15 +159,25 @@ polygamma.vjp(lambda xp, g, x, *, n: g * xp.polygamma(x, n=n + 1))
 
 # Comparison, logic, bits: never differentiable
 
-for _name, _label in {
-    "equal": "Equal", "not_equal": "NotEqual", "less": "Less", "less_equal": "LessEqual", "greater": "Greater",
-    "greater_equal": "GreaterEqual",
-}.items():  # fmt: skip
-    globals()[_name] = binary(_name, _name.replace("_", " ") + ", elementwise", closed=False, label=_label).nondifferentiable()
-for _name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"):
-    globals()[_name] = binary(_name, _name.replace("_", " ") + ", elementwise", closed=False).nondifferentiable()
-for _name in ("logical_not", "bitwise_not", "isnan", "isinf", "isfinite"):
-    globals()[_name] = unary(_name, _name.replace("_", " ") + ", elementwise", closed=False).nondifferentiable()
+equal = binary("equal", "equal, elementwise", closed=False).nondifferentiable()
+not_equal = binary("not_equal", "not equal, elementwise", closed=False).nondifferentiable()
+less = binary("less", "less, elementwise", closed=False).nondifferentiable()
+less_equal = binary("less_equal", "less equal, elementwise", closed=False).nondifferentiable()
+greater = binary("greater", "greater, elementwise", closed=False).nondifferentiable()
+greater_equal = binary("greater_equal", "greater equal, elementwise", closed=False).nondifferentiable()
+logical_and = binary("logical_and", "logical and, elementwise", closed=False).nondifferentiable()
+logical_or = binary("logical_or", "logical or, elementwise", closed=False).nondifferentiable()
+logical_xor = binary("logical_xor", "logical xor, elementwise", closed=False).nondifferentiable()
+bitwise_and = binary("bitwise_and", "bitwise and, elementwise", closed=False).nondifferentiable()
+bitwise_or = binary("bitwise_or", "bitwise or, elementwise", closed=False).nondifferentiable()
+bitwise_xor = binary("bitwise_xor", "bitwise xor, elementwise", closed=False).nondifferentiable()
+left_shift = binary("left_shift", "left shift, elementwise", closed=False).nondifferentiable()
+right_shift = binary("right_shift", "right shift, elementwise", closed=False).nondifferentiable()
+logical_not = unary("logical_not", "logical not, elementwise", closed=False).nondifferentiable()
+bitwise_not = unary("bitwise_not", "bitwise not, elementwise", closed=False).nondifferentiable()
+isnan = unary("isnan", "isnan, elementwise", closed=False).nondifferentiable()
+isinf = unary("isinf", "isinf, elementwise", closed=False).nondifferentiable()
+isfinite = unary("isfinite", "isfinite, elementwise", closed=False).nondifferentiable()
 zeros_like = unary("zeros_like", "zeros of the shape and dtype of x").nondifferentiable()
 ones_like = unary("ones_like", "ones of the shape and dtype of x").nondifferentiable()
 
@@ -228,6 +244,9 @@ def astype(xp, x, *, dtype):
 astype.vjp(lambda xp, g: g)  # the sweep gives every cotangent the dtype of its value
 
 
+_DISCARDED = "You are casting an input of type %s to an incompatible dtype %s. This will discard the imaginary part."
+
+
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """x in another dtype; the same object if it has that dtype already."""
     wanted = dtypes.as_dtype(dtype)
@@ -239,7 +258,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if x.dtype.is_complex and not wanted.is_complex:
         from gradtape.core.callsite import logger
 
-        logger.warning("You are casting an input of type %s to an incompatible dtype %s. This will discard the imaginary part.", x.dtype.name, wanted.name)
+        logger.warning(_DISCARDED, x.dtype.name, wanted.name)
     return astype(x, dtype=wanted.numpy)
 
 

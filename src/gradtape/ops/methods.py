@@ -42,7 +42,7 @@ _ARITHMETIC = {
 # Comparison
 
 
-def _equality(function: Callable, unlike: bool) -> Callable:
+def _equality(function: Any, unlike: bool) -> Callable:
     """``==`` and ``!=``: shapes that do not broadcast are unlike as a whole, and so are a tensor and None."""
 
     def call(self: Any, other: Any) -> Any:
@@ -72,7 +72,7 @@ _COMPARISONS = {
 # Logic on booleans, bits on integers
 
 
-def _bits(logical: Callable, bitwise: Callable) -> Callable:
+def _bits(logical: Any, bitwise: Any) -> Callable:
     def call(self: Any, other: Any) -> Any:
         both = pair(bitwise.op, self, other)
         if both is NotImplemented:
@@ -89,7 +89,7 @@ def _invert(self: Any) -> Tensor:
     return (elementwise.logical_not if x._array.dtype.kind == "b" else elementwise.bitwise_not)(x)
 
 
-def _no_floats(function: Callable, x: Tensor) -> None:
+def _no_floats(function: Any, x: Tensor) -> None:
     if x._array.dtype.kind not in "biu":
         op = function.op
         raise InvalidArgumentError(
@@ -107,15 +107,14 @@ _BITS = {
     "xor": _bits(elementwise.logical_xor, elementwise.bitwise_xor),
 }
 
+_UNARY = {"neg": elementwise.negative, "abs": elementwise.abs, "invert": _invert}
+
 for _class in (Tensor, Variable):
     for _symbol, _function in (_ARITHMETIC | _BITS).items():
         setattr(_class, f"__{_symbol}__", _function)
         setattr(_class, f"__r{_symbol}__", _reflected(_function))
-    for _symbol, _function in _COMPARISONS.items():
+    for _symbol, _function in (_COMPARISONS | _UNARY).items():
         setattr(_class, f"__{_symbol}__", _function)
-    _class.__neg__ = elementwise.negative
-    _class.__abs__ = elementwise.abs
-    _class.__invert__ = _invert
 
 
 # Indexing
@@ -279,16 +278,16 @@ def _masked(x: Tensor, mask: np.ndarray) -> Tensor:
     return indexing.take(rows, np.flatnonzero(mask), axis=0, batch_dims=0)
 
 
-Tensor.__getitem__ = _getitem
-Tensor.__setitem__ = _no_item_assignment
-Tensor.assign = property(_assign)
-Variable.__getitem__ = _variable_getitem
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign,assignment]
+Tensor.__setitem__ = _no_item_assignment  # type: ignore[index]
+Tensor.assign = property(_assign)  # type: ignore[method-assign,assignment]
+Variable.__getitem__ = _variable_getitem  # type: ignore[method-assign,assignment]
 
 
 # ndarray's methods: a NumPy function on a tracked tensor answers with a Tensor, and the code around it goes on
 
 
-def _method(name: str, function: Callable) -> Callable:
+def _method(name: str, function: Any) -> Callable:
     """An array method that is recorded; integers and booleans are computed by NumPy, with NumPy's dtypes."""
     recorded = numpy_functions.FUNCTIONS[function]
 
@@ -357,22 +356,27 @@ def _nondifferentiable(name: str) -> Callable:
 for _name in ("any", "all", "argmax", "argmin", "argsort", "searchsorted"):
     setattr(Tensor, _name, _nondifferentiable(_name))
 
-Tensor.reshape = _reshape
-Tensor.transpose = _transpose
-Tensor.astype = _astype
-Tensor.flatten = _flatten
-Tensor.round = _round
-Tensor.sort = _sorted
-Tensor.item = lambda self, *index: self._host().item(*index)
-Tensor.tolist = lambda self: self._host().tolist()
-Tensor.copy = lambda self, order="C": elementwise.identity(self)
-Tensor.conj = Tensor.conjugate = lambda self: elementwise.conj(self)
-Tensor.T = property(lambda self: shape.transpose(self, axes=None))
-Tensor.mT = property(lambda self: shape.matrix_transpose(self))
-Tensor.real = property(lambda self: elementwise.real(self) if self.dtype.is_complex else self)
-Tensor.imag = property(lambda self: elementwise.imag(self) if self.dtype.is_complex else elementwise.zeros_like(self))
-Tensor.size = property(lambda self: self._array.size)
-Tensor.itemsize = property(lambda self: self._array.dtype.itemsize)
-Tensor.nbytes = property(lambda self: self._array.size * self._array.dtype.itemsize)
+_OTHERS: dict[str, Any] = {
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "astype": _astype,
+    "flatten": _flatten,
+    "round": _round,
+    "sort": _sorted,
+    "item": lambda self, *index: self._host().item(*index),
+    "tolist": lambda self: self._host().tolist(),
+    "copy": lambda self, order="C": elementwise.identity(self),
+    "conj": lambda self: elementwise.conj(self),
+    "conjugate": lambda self: elementwise.conj(self),
+    "T": property(lambda self: shape.transpose(self, axes=None)),
+    "mT": property(lambda self: shape.matrix_transpose(self)),
+    "real": property(lambda self: elementwise.real(self) if self.dtype.is_complex else self),
+    "imag": property(lambda self: elementwise.imag(self) if self.dtype.is_complex else elementwise.zeros_like(self)),
+    "size": property(lambda self: self._array.size),
+    "itemsize": property(lambda self: self._array.dtype.itemsize),
+    "nbytes": property(lambda self: self._array.size * self._array.dtype.itemsize),
+}
+for _name, _value in _OTHERS.items():
+    setattr(Tensor, _name, _value)
 
 numpy_protocol.install(Tensor, Variable)

@@ -469,7 +469,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
             raise Leaves
         pairs = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
         return shape.pad(array, widths=tuple(map(tuple, pairs)), value=constant_values)
-    places = np.pad(np.arange(array.size).reshape(array._array.shape), pad_width, mode)
+    places = np.pad(np.arange(array.size).reshape(array._array.shape), pad_width, mode)  # type: ignore[call-overload]
     return indexing.take(ravel(array), places, axis=0, batch_dims=0)
 
 
@@ -508,16 +508,21 @@ def sort(a: Any, axis: int | None = -1) -> Tensor:
     return indexing.sort(ravel(a), axis=0) if axis is None else indexing.sort(a, axis=one_axis(axis, a.ndim))
 
 
+def _triangle(m: Tensor, k: int) -> np.ndarray:
+    rows, columns = m._array.shape[-2:]
+    return np.tri(rows, columns, k, bool)
+
+
 @stands_for(np.tril)
 def tril(m: Any, k: int = 0) -> Tensor:
     m = one(m)
-    return elementwise.where(np.tri(*m._array.shape[-2:], k, bool), m, elementwise.zeros_like(m))
+    return elementwise.where(_triangle(m, k), m, elementwise.zeros_like(m))
 
 
 @stands_for(np.triu)
 def triu(m: Any, k: int = 0) -> Tensor:
     m = one(m)
-    return elementwise.where(np.tri(*m._array.shape[-2:], k - 1, bool), elementwise.zeros_like(m), m)
+    return elementwise.where(_triangle(m, k - 1), elementwise.zeros_like(m), m)
 
 
 @stands_for(np.diagonal, np.linalg.diagonal)

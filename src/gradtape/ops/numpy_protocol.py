@@ -171,7 +171,7 @@ def _warn(name: str) -> None:
     )
 
 
-def install(*classes: type) -> None:
+def install(*classes: Any) -> None:
     """Give classes the two protocols."""
     for kind in classes:
         kind.__array_ufunc__ = _array_ufunc

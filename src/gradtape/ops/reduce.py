@@ -49,13 +49,19 @@ def mean(xp, x, *, axis=None, keepdims=False):
         total = xp.sum(xp.astype(x, dtype=wide), axis=axis, keepdims=keepdims)
         whole = xp.floor_divide(xp.abs(total), xp.full(shape=(), value=number or 1, dtype=wide)) * xp.sign(total)
         return xp.astype(whole, dtype=xp.dtype(x))
-    total = xp.sum(x, axis=axis, keepdims=keepdims)
-    return total / number if number else xp.divide(total, xp.zeros_like(total))
+    total = xp.sum(_counting(xp, x), axis=axis, keepdims=keepdims)
+    out = total / number if number else xp.divide(total, xp.zeros_like(total))
+    return out if xp.dtype(out) == xp.dtype(x) else xp.astype(out, dtype=xp.dtype(x))
+
+
+def _counting(xp, x):
+    """x in a dtype that can hold a count and a sum: float16 ends at 65504."""
+    return xp.astype(x, dtype=np.dtype(np.float32)) if xp.dtype(x) == np.float16 else x
 
 
 mean.vjp(
     lambda xp, g, *, x_shape, axis: xp.broadcast_to(
-        _expand(xp, g, x_shape, axis) / (count(x_shape, axis) or 1), shape=x_shape
+        _counting(xp, _expand(xp, g, x_shape, axis)) / (count(x_shape, axis) or 1), shape=x_shape
     )
 )
 
@@ -71,7 +77,8 @@ def _prod_rule(xp, g, x, *, axis):
     shape = xp.shape(x)
     if not shape:
         return g
-    axes = tuple(range(len(shape))) if axis is None else tuple(a % len(shape) for a in (axis if isinstance(axis, tuple) else (axis,)))
+    given = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = tuple(a % len(shape) for a in given)
     rest = tuple(i for i in range(len(shape)) if i not in axes)
     order = (*rest, *axes)
     moved = xp.transpose(x, axes=order)
@@ -200,7 +207,8 @@ def _cumprod_rule(xp, g, out, x, *, axis, exclusive, reverse):
     rows = (*(shape[i] for i in order[:-1]), n, n)
     # others[…, i, k] = x_k, or 1 at k = i
     keep = np.eye(n, dtype=bool)
-    others = xp.where(keep, xp.ones_like(xp.broadcast_to(xp.expand_dims(moved, axis=len(shape) - 1), shape=rows)), xp.expand_dims(moved, axis=len(shape) - 1))
+    row = xp.expand_dims(moved, axis=len(shape) - 1)
+    others = xp.where(keep, xp.ones_like(xp.broadcast_to(row, shape=rows)), row)
     products = xp.cumprod(others, axis=len(shape), exclusive=exclusive)
     later = np.triu(np.ones((n, n), bool), 1 if exclusive else 0)
     terms = xp.where(later, xp.conj(products) * xp.expand_dims(gm, axis=len(shape) - 1), xp.zeros_like(products))

@@ -18,11 +18,10 @@ def reshape(xp, x, *, shape):
     size = math.prod(old)
     known = math.prod([n for n in shape if n != -1])
     if shape.count(-1) > 1 or (known != size if -1 not in shape else (size % known if known else size)):
+        needed = f"has {known}" if -1 not in shape else f"requires a multiple of {known}"
         raise InvalidArgumentError(
             message(
-                f"Input to reshape is a tensor with {size} values, but the requested shape has {known} [Op:Reshape]"
-                if -1 not in shape
-                else f"Input to reshape is a tensor with {size} values, but the requested shape requires a multiple of {known} [Op:Reshape]",
+                f"Input to reshape is a tensor with {size} values, but the requested shape {needed} [Op:Reshape]",
                 received=f"shape {old}",
                 expected=f"a shape that {dims(shape)} can hold",
             )
@@ -41,9 +40,12 @@ def transpose(xp, x, *, axes):
     return xp.transpose(x, axes=axes)
 
 
-transpose.vjp(
-    lambda xp, g, *, axes: xp.transpose(g, axes=None if axes is None else tuple(int(i) for i in np.argsort([a % len(axes) for a in axes])))
-)
+def _inverse(axes):
+    """The order of axes that undoes ``axes``."""
+    return None if axes is None else tuple(int(i) for i in np.argsort([a % len(axes) for a in axes]))
+
+
+transpose.vjp(lambda xp, g, *, axes: xp.transpose(g, axes=_inverse(axes)))
 
 
 @op

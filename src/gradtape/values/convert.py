@@ -98,7 +98,10 @@ def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
     kind = type(value)
     if (kind is float and dtype.kind in "fc") or (kind is int and dtype.kind == "f"):
         tensor = _new(Tensor)
-        tensor._array = np.asarray(value, dtype)
+        try:
+            tensor._array = np.asarray(value, dtype)
+        except (RuntimeWarning, OverflowError):  # a warning as an error: inf is the answer. An error: it says what fits
+            tensor._array = _array(value, dtype, None)
         tensor._key = NUMBER
         return tensor
     if isinstance(value, Tensor):
@@ -112,14 +115,14 @@ def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
     try:
         return from_python(value, dtypes.of(dtype))
     except TypeError:
-        if right is None or right.name not in ("add", "matmul") or not isinstance(value, (float, complex, str, bytes)):
+        if right is None or right.name not in ("add", "matmul"):
             raise
     raise wrong_dtype(right, 1, dtype, from_python(value, None)._array.dtype)
 
 
 def wrong_dtype(op: Any, position: int, expected: np.dtype, received: np.dtype) -> InvalidArgumentError:
     """The error for two tensors of different dtypes in one op."""
-    want, have = dtypes.of(expected), dtypes.of(received)
+    want, have = (dtypes.as_dtype(dtype) for dtype in (expected, received))
     return InvalidArgumentError(
         message(
             f"cannot compute {op.label} as input #{position}(zero-based) was expected to be a {want.word} tensor "
@@ -149,6 +152,8 @@ def from_python(value: Any, dtype: dtypes.DType | None) -> Tensor:
         return _from_sequence(value, dtype)
     if hasattr(value, "__gradtape_tensor__"):
         return convert_to_tensor(value.__gradtape_tensor__(), dtype)
+    if _is_jax(kind):
+        return _from_jax(value, dtype)
     if hasattr(value, "__array__") or isinstance(value, (memoryview, bytearray)):
         return _from_numpy(np.asarray(value), dtype)
     if isinstance(value, range) or hasattr(value, "_dims"):  # a TensorShape
@@ -187,11 +192,32 @@ def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Tensor:
     return wrap(_cast(array, dtype.numpy))
 
 
+def _is_jax(kind: type) -> bool:
+    """Whether this is the type of jax's arrays or tracers; asked by name, for jax may not be loaded."""
+    return kind.__module__.partition(".")[0] in ("jax", "jaxlib") and hasattr(kind, "aval")
+
+
+def _from_jax(value: Any, dtype: dtypes.DType | None) -> Tensor:
+    own = dtypes.as_dtype(value.dtype)
+    if dtype is None or dtype is own:
+        return wrap(value)
+    if dtype is dtypes.string:
+        raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
+    from gradtape.xp import jax as JAX
+
+    with JAX.scope():
+        return wrap(JAX.astype(value, dtype=dtype.numpy))
+
+
+def _is_tensor_like(kind: type) -> bool:
+    return issubclass(kind, (Tensor, Convertible)) or _is_jax(kind)
+
+
 def _from_sequence(value: Any, dtype: dtypes.DType | None) -> Tensor:
     leaves = list(_leaves(value))
-    if any(isinstance(leaf, (Tensor, Convertible)) for leaf in leaves):
-        return _packed(value, dtype, leaves)
     kinds = set(map(type, leaves))
+    if any(map(_is_tensor_like, kinds)):
+        return _packed(value, dtype, leaves)
     if any(issubclass(kind, (np.ndarray, np.generic)) for kind in kinds):
         own = [leaf.dtype for leaf in leaves if isinstance(leaf, (np.ndarray, np.generic))]
         try:
@@ -213,7 +239,7 @@ def pack_with(stack: Any) -> None:
 def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
     """A list that contains tensors is stacked, and the stack is recorded."""
     if dtype is None:
-        dtype = next(leaf.dtype for leaf in leaves if isinstance(leaf, (Tensor, Convertible)))
+        dtype = dtypes.as_dtype(next(leaf.dtype for leaf in leaves if _is_tensor_like(type(leaf))))
     parts = [convert_to_tensor(v, dtype) for v in value]
     if len({p._array.shape for p in parts}) > 1:
         raise InvalidArgumentError(
@@ -302,10 +328,8 @@ def _ragged(value: Any) -> ValueError:
 
 def _strings(value: Any) -> np.ndarray:
     if isinstance(value, (str, bytes)):
-        array = np.empty((), object)
-        array[()] = _bytes(value)
-        return array
-    shape = []
+        return string_scalar(_bytes(value))
+    shape: list[int] = []
     probe = value
     while isinstance(probe, (list, tuple)):
         shape.append(len(probe))
@@ -316,6 +340,13 @@ def _strings(value: Any) -> np.ndarray:
     array = np.empty(len(leaves), object)
     array[:] = leaves
     return array.reshape(shape)
+
+
+def string_scalar(text: bytes) -> np.ndarray:
+    """An array of rank 0; ``np.asarray(text)`` would cut zeros off its end."""
+    array = np.empty((), object)
+    array[()] = text
+    return array
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -52,7 +52,7 @@ def _children(structure: Any) -> Iterator[tuple[Any, Any]]:
         for key in _sorted(structure):
             yield key, structure[key]
     elif isinstance(structure, (list, tuple, MappingView)):
-        yield from enumerate(structure)
+        yield from enumerate(structure)  # type: ignore[arg-type]  # every view of a mapping is iterable
     else:
         for field in type(structure).__attrs_attrs__:
             yield field.name, getattr(structure, field.name)

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradtape.values import dtypes
 from gradtape.values.shape import TensorShape
+
+if TYPE_CHECKING:
+    from gradtape.values.operators import ArrayMethods
+else:
+    ArrayMethods = object
 
 _NOT_EAGER = "Tensor.{} is undefined when eager execution is enabled."
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all."
@@ -41,7 +46,7 @@ class Reference:
         return f"<Reference wrapping {self._target!r}>"
 
 
-class Tensor:
+class Tensor(ArrayMethods):
     """An immutable array value; make one with `constant` or `convert_to_tensor`."""
 
     # _key: None, or the bare object() by which tapes know this value. Records hold keys, not tensors.
@@ -163,7 +168,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
             raise TypeError("Cannot iterate over a scalar tensor.")
-        return (self[i] for i in range(self._array.shape[0]))  # type: ignore[index]
+        return (self[i] for i in range(self._array.shape[0]))
 
     # Identity
 

@@ -32,7 +32,7 @@ def scope() -> Any:
 if hasattr(jax, "enable_x64"):
     _enable_x64 = jax.enable_x64
 else:  # before jax 0.8
-    from jax.experimental import enable_x64 as _enable_x64
+    from jax.experimental import enable_x64 as _enable_x64  # type: ignore[attr-defined,no-redef]
 
 
 def _half(x):

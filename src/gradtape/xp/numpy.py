@@ -13,7 +13,6 @@ import warnings
 
 import numpy as np
 
-
 try:  # NOTE: private to NumPy. np.errstate sets the same variable, in Python: 0.95 µs, this 0.25.
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 
@@ -32,7 +31,7 @@ try:  # NOTE: private to NumPy. np.errstate sets the same variable, in Python: 0
 
 except ImportError:
 
-    def scope():
+    def scope():  # type: ignore[no-redef]
         """Context manager: no floating-point warnings, for inf and nan are answers."""
         return np.errstate(all="ignore")
 
@@ -206,8 +205,11 @@ def complex(x, y):
 
 
 def sum(x, *, axis=None, keepdims=False):
-    if x.dtype.kind == "f":
+    if x.dtype.char in "fd":
         return np.add.reduce(x, axis, None, None, keepdims)  # every keyword costs 40 ns
+    if x.itemsize == 2 and x.dtype.kind not in "iu":  # in bfloat16 the sum of 1000 ones would be 256
+        with scope():
+            return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=np.float32).astype(x.dtype)
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 

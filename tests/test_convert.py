@@ -1,0 +1,144 @@
+"""How Python, NumPy and jax values become tensors and operands, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.values.tensor import JaxTensor
+
+# Strings join
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "joined"),
+    [
+        ("a", "b", b"ab"),
+        (b"a\0", "b\0", b"a\0b\0"),
+        (["a", "x"], ["b"], [b"ab", b"xb"]),
+        (["a", "x"], "b", [b"ab", b"xb"]),
+    ],
+)
+def test_strings_join(x, y, joined):
+    out = tf.add(x, y)
+    assert out.dtype is tf.string
+    assert out.numpy() == joined if isinstance(joined, bytes) else out.numpy().tolist() == joined
+    both = tf.constant(x) + tf.constant(y)
+    assert both.dtype is tf.string
+    assert repr(both) == repr(out)
+
+
+def test_strings_join_from_the_left():
+    assert ("b" + tf.constant("a")).numpy() == b"ba"
+    assert (tf.Variable("a") + "b").numpy() == b"ab"
+
+
+@pytest.mark.parametrize("function", [tf.subtract, tf.multiply, tf.pow, tf.divide], ids=lambda f: f.__name__)
+def test_strings_do_nothing_else(function):
+    with pytest.raises((tf.errors.InvalidArgumentError, TypeError)):
+        function("a", "b")
+
+
+# Two lists
+
+
+@pytest.mark.parametrize(("x", "y"), [([1], [2.0]), (1, 2.0), ([1], 2.0), (1, "a"), ("a", 1), (["a"], [1])])
+def test_add_names_the_operand_that_does_not_fit(x, y):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cannot compute Add\w* as input #1\(zero-based\) was expected"):
+        tf.add(x, y)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="was expected to be"):
+        tf.constant(x) + y
+
+
+def test_matmul_names_the_operand_that_does_not_fit():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot compute MatMul as input #1"):
+        tf.matmul([[1]], [[2.0]])
+
+
+@pytest.mark.parametrize("function", [tf.subtract, tf.multiply, tf.maximum, tf.pow, tf.equal, tf.less], ids=lambda f: f.__name__)
+def test_other_ops_refuse_the_conversion(function):
+    with pytest.raises(TypeError, match="Cannot convert 2.0 to EagerTensor of dtype int32"):
+        function([1], [2.0])
+
+
+def test_the_right_list_takes_the_dtype_of_the_left():
+    assert tf.add([1.0], [2]).dtype is tf.float32
+
+
+# Numbers that do not fit
+
+
+@pytest.mark.parametrize("number", [65536.0, 65536, 1e300, -1e300])
+@pytest.mark.parametrize("action", ["error", "default"])
+def test_a_number_beyond_the_dtype_is_inf(number, action):
+    with warnings.catch_warnings():
+        warnings.filterwarnings(action, category=RuntimeWarning)
+        assert np.isinf((tf.constant(2.0, tf.float16) * number).numpy())
+        assert np.isinf((number * tf.constant(2.0, tf.float16)).numpy())
+
+
+def test_an_integer_beyond_every_float_is_refused():
+    with pytest.raises(ValueError, match="out-of-range integer"):
+        tf.constant(2.0) * 10**400
+
+
+# Dtypes that an op does not take
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.uint8, tf.bool, tf.complex64])
+def test_polygamma_is_for_floats(dtype):
+    from gradtape.ops import elementwise
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"Value for attr 'T' of {dtype.name} is not in the list of allowed"):
+        elementwise.polygamma(tf.cast([2, 3], dtype), n=1)
+
+
+@pytest.mark.parametrize("function", [tf.reduce_max, tf.reduce_min], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("values", [[1j], [True], ["a"]], ids=["complex", "bool", "string"])
+def test_an_extreme_is_for_what_has_an_order(function, values):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is not in the list of allowed values"):
+        function(tf.constant(values))
+
+
+# jax arrays
+
+
+@pytest.fixture(scope="module")
+def jnp():
+    return pytest.importorskip("jax.numpy")
+
+
+def test_a_jax_array_is_wrapped_not_copied(jnp):
+    array = jnp.arange(3.0)
+    tensor = tf.convert_to_tensor(array)
+    assert type(tensor) is JaxTensor
+    assert tensor._array is array
+    assert type(tf.constant(array)) is JaxTensor
+    assert type(tf.convert_to_tensor(array, tf.float32)) is JaxTensor
+
+
+def test_a_jax_array_is_cast_on_request(jnp):
+    tensor = tf.convert_to_tensor(jnp.arange(3), tf.float64)
+    assert type(tensor) is JaxTensor
+    assert tensor.dtype is tf.float64
+    assert (tf.constant([1.0, 2.0, 3.0]) + jnp.arange(3)).numpy().tolist() == [1.0, 3.0, 5.0]
+
+
+def test_jax_arrays_in_a_list_are_stacked(jnp):
+    tensor = tf.convert_to_tensor([jnp.arange(2.0), [3.0, 4.0]])
+    assert type(tensor) is JaxTensor
+    assert tensor.numpy().tolist() == [[0.0, 1.0], [3.0, 4.0]]
+
+
+def test_a_tracer_is_wrapped(jnp):
+    import jax
+
+    def f(x):
+        tensor = tf.convert_to_tensor(x)
+        return (tensor * 2.0 + x)._array
+
+    assert jax.jit(f)(jnp.arange(3.0)).tolist() == [0.0, 3.0, 6.0]
+    assert jax.grad(lambda x: f(x).sum())(jnp.arange(3.0)).tolist() == [3.0, 3.0, 3.0]
