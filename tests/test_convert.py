@@ -58,9 +58,11 @@ def test_matmul_names_the_operand_that_does_not_fit():
         tf.matmul([[1]], [[2.0]])
 
 
-@pytest.mark.parametrize("function", [tf.subtract, tf.multiply, tf.maximum, tf.pow, tf.equal, tf.less], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [tf.subtract, tf.multiply, tf.maximum, tf.pow, tf.equal, tf.less], ids=lambda f: f.__name__
+)
 def test_other_ops_refuse_the_conversion(function):
-    with pytest.raises(TypeError, match="Cannot convert 2.0 to EagerTensor of dtype int32"):
+    with pytest.raises(TypeError, match=r"Cannot convert 2\.0 to EagerTensor of dtype int32"):
         function([1], [2.0])
 
 
@@ -72,10 +74,9 @@ def test_the_right_list_takes_the_dtype_of_the_left():
 
 
 @pytest.mark.parametrize("number", [65536.0, 65536, 1e300, -1e300])
-@pytest.mark.parametrize("action", ["error", "default"])
-def test_a_number_beyond_the_dtype_is_inf(number, action):
+def test_a_number_beyond_the_dtype_is_inf(number):
     with warnings.catch_warnings():
-        warnings.filterwarnings(action, category=RuntimeWarning)
+        warnings.simplefilter("error")
         assert np.isinf((tf.constant(2.0, tf.float16) * number).numpy())
         assert np.isinf((number * tf.constant(2.0, tf.float16)).numpy())
 
@@ -92,7 +93,7 @@ def test_an_integer_beyond_every_float_is_refused():
 def test_polygamma_is_for_floats(dtype):
     from gradtape.ops import elementwise
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"Value for attr 'T' of {dtype.name} is not in the list of allowed"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"Value for attr 'T' of {dtype.name} is not in the list"):
         elementwise.polygamma(tf.cast([2, 3], dtype), n=1)
 
 

@@ -10,9 +10,7 @@
 The names are TensorFlow's. What every program needs is loaded here; the submodules in `_SUBMODULES` load when touched.
 """
 
-from __future__ import annotations
-
-from typing import Any
+import typing as _typing
 
 from gradtape import errors
 from gradtape.core.custom import RegisterGradient, custom_gradient, grad_pass_through, no_gradient, recompute_grad
@@ -72,12 +70,40 @@ from gradtape.toplevel import (
 __version__ = "0.1.0"
 newaxis = None
 
+# Written out, so that type checkers and editors know the names too.
+__all__ = [
+    "__version__", "DType", "GradientTape", "IndexedSlices", "Module", "RegisterGradient", "Tensor", "TensorShape",
+    "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization", "abs", "acos", "acosh", "add",
+    "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bfloat16", "bool",
+    "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "cast", "clip_by_global_norm",
+    "clip_by_norm", "clip_by_value", "complex", "complex128", "complex64", "concat", "constant", "convert_to_tensor", "cos",
+    "cosh", "cumsum", "custom_gradient", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
+    "ensure_shape", "equal", "errors", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor",
+    "gather", "gather_nd", "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "half",
+    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "int16", "int32", "int64",
+    "int8", "is_tensor", "less", "less_equal", "linspace", "logical_and", "logical_not", "logical_or", "matmul", "maximum",
+    "meshgrid", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "no_gradient", "norm", "not_equal",
+    "one_hot", "ones", "ones_like", "pad", "pow", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape",
+    "reverse", "reverse_sequence", "roll", "round", "saturate_cast", "scalar_mul", "scatter_nd", "searchsorted",
+    "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "split", "sqrt",
+    "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "subtract", "tan", "tanh",
+    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensordot", "tile", "transpose", "truediv", "truncatediv", "truncatemod", "tuple",
+    "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "where", "zeros",
+    "zeros_like",
+]  # fmt: skip
+
 _SUBMODULES = frozenset(
     "autodiff dtypes errors extend linalg math nest nn optimizers random test testing values".split()
 )
 
 
-def __getattr__(name: str) -> Any:
+if _typing.TYPE_CHECKING:
+    from gradtape import autodiff, dtypes, extend, linalg, math, nn, optimizers, random, test, testing
+
+
+def __getattr__(name: str) -> _typing.Any:
     """Load a submodule when it is first touched; name the nearest spellings of what does not exist."""
     if name in _SUBMODULES:
         import importlib
@@ -85,10 +111,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"gradtape.{name}")
     import difflib
 
-    near = difflib.get_close_matches(name, [*globals(), *_SUBMODULES], n=3)
+    near = difflib.get_close_matches(name, [*__all__, *_SUBMODULES], n=3)
     hint = f" Did you mean {' or '.join(f'tf.{n}' for n in near)}?" if near else ""
     raise AttributeError(f"module 'gradtape' has no attribute {name!r}.{hint}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))})

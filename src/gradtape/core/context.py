@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
+
+
+class _Nobody:
+    """Stands for the only recorder where there is none: it knows no value, so nothing is recorded."""
+
+    records: dict = {}
+    variables: dict = {}
+    limit = 0
+
+    def accessed(self, variable: Any) -> None:
+        """Nobody wants to know."""
+
+
+NOBODY = _Nobody()
 
 
 class _Thread(threading.local):
-    recorders: tuple = ()  # in order of entry; class attribute: the default of every new thread
+    # Class attributes: the defaults of every new thread.
+    recorders: tuple = ()  # in order of entry
+    sole: Any = NOBODY  # the only recorder, which is what nearly every op asks for; None if there are several
 
 
 thread = _Thread()
+
+
+def activate(recorders: tuple) -> None:
+    """Make these the recorders of this thread."""
+    thread.recorders = recorders
+    thread.sole = NOBODY if not recorders else recorders[0] if len(recorders) == 1 else None
 
 
 class suspended:
@@ -17,7 +40,7 @@ class suspended:
 
     def __enter__(self) -> None:
         self._saved = thread.recorders
-        thread.recorders = ()
+        activate(())
 
     def __exit__(self, *_: object) -> None:
-        thread.recorders = self._saved
+        activate(self._saved)

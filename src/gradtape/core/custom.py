@@ -8,7 +8,7 @@ from typing import Any
 
 from gradtape.core.backprop import Sweep, pull_several
 from gradtape.core.batching import Batched, _inner
-from gradtape.core.context import thread
+from gradtape.core.context import activate, thread
 from gradtape.core.op import OPS, OUTPUT, RECORDED, REGISTRY, Op
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
@@ -29,11 +29,11 @@ class VariableWatcher:
         self.variables[variable._key] = variable
 
     def __enter__(self) -> VariableWatcher:
-        thread.recorders = (*thread.recorders, self)
+        activate((*thread.recorders, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        thread.recorders = tuple(r for r in thread.recorders if r is not self)
+        activate(tuple(r for r in thread.recorders if r is not self))
 
 
 def custom_gradient(f: Callable | None = None) -> Callable:
@@ -208,11 +208,11 @@ def recompute_grad(f: Callable) -> Callable:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         saved = thread.recorders
         watcher = VariableWatcher()
-        thread.recorders = (watcher,)  # nothing is recorded, but variables are noticed
+        activate((watcher,))  # nothing is recorded, but variables are noticed
         try:
             result = f(*args, **kwargs)
         finally:
-            thread.recorders = saved
+            activate(saved)
         inputs = nest.flatten(list(args))
         passed = {x._key for x in inputs if isinstance(x, Variable)}
         variables = [v for key, v in watcher.variables.items() if key not in passed]

@@ -20,13 +20,14 @@ from gradtape.core.backprop import PAIR, pull_general, pull_several, unregistere
 from gradtape.core.context import thread
 from gradtape.errors import InvalidArgumentError, OpError, dims, message
 from gradtape.values import dtypes
-from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, operand, wrong_dtype
+from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, is_jax, operand, string_scalar, wrong_dtype
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 
 _new = object.__new__
 _ndarray = np.ndarray
+_asarray = np.asarray
 _BOOL = np.dtype(bool)
 _ALLOWED = "bfloat16, half, float, double, complex64, complex128"
 
@@ -79,6 +80,7 @@ class Op:
         variadic: bool = False,
     ) -> None:
         self.name = name
+        self.doc = ""
         self.label = label or "".join(part.capitalize() for part in name.split("_"))
         self.kernel = kernel
         self.inputs = inputs
@@ -96,7 +98,7 @@ class Op:
         self.keeps: tuple[str, ...] = ()  # of "out" and the inputs, those that a rule reads
         self.keep_out = self.keep_x = self.keep_y = False  # the same, for ops of one or two arrays
         self.alone: tuple = ()  # and for the rule of each input alone
-        self.pull = pull_general
+        self.pull: Callable = pull_general
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.inputs)})>"
@@ -110,7 +112,7 @@ class Op:
         if self.paired:
             self.keep_out, self.keep_x, self.keep_y = _canonical(self, self.keeps)
             self.alone = tuple(_canonical(self, r.values if r is not None else ()) for r in reads)
-            spread = [r and _spread(self, rule, r) for rule, r in zip(rules, reads)]
+            spread = [None if r is None or rule is None else _spread(self, rule, r) for rule, r in zip(rules, reads)]
             self.rule_x, self.rule_y = (*spread, None)[:2]
 
     def _missing(self, *_: Any) -> Any:
@@ -128,11 +130,11 @@ class Op:
                     fix="shapes must be equal, or 1, from the last axis backwards",
                 )
             )
-        received = ", ".join(f"{dtypes.of(a.dtype).name} {a.shape}" for a in arrays)
+        received = ", ".join(f"{dtypes.of(a.dtype).name} {a.shape}" for a in arrays)  # type: ignore[union-attr]
         return InvalidArgumentError(message(f"{self.name}: {error} [Op:{self.label}]", received=received))
 
     def not_allowed(self, dtype: np.dtype) -> InvalidArgumentError:
-        word = dtypes.of(dtype).word
+        word = dtypes.of(dtype).word  # type: ignore[union-attr]
         return InvalidArgumentError(
             message(
                 f"Value for attr 'T' of {word} is not in the list of allowed values: {_ALLOWED} [Op:{self.label}]",
@@ -308,21 +310,20 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
         out._key = None
         key = x._key
         if key is not None:
-            recorders = thread.recorders
-            if recorders and spec.differentiable:
-                record = None
-                for recorder in recorders:
-                    known = recorder.records
-                    if key in known:
-                        if record is None:
-                            new = out._key = object()
-                            record = (
-                                PAIR, spec, (key, None), a.shape, None, a.dtype,
-                                out if spec.keep_out else None, x if spec.keep_x else None, None,
-                            )  # fmt: skip
-                        known[new] = record
-                        if len(known) > recorder.limit:
-                            recorder.prune()
+            recorder = thread.sole
+            if recorder is None:
+                if spec.differentiable:
+                    _record_pair(spec, out, x, x, key, None)
+            else:
+                known = recorder.records
+                if key in known and spec.differentiable:
+                    new = out._key = object()
+                    known[new] = (
+                        PAIR, spec, (key, None), a.shape, None, a.dtype,
+                        out if spec.keep_out else None, x if spec.keep_x else None, None,
+                    )  # fmt: skip
+                    if len(known) > recorder.limit:
+                        recorder.prune()
         return out
 
     return call
@@ -353,33 +354,49 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
         except Exception as error:
             raise spec.refuse(error, [a, b]) from error
         if type(c) is not _ndarray:
-            c = np.asarray(c)
+            c = _asarray(c) if type(c) is not bytes else string_scalar(c)
         out = _new(Tensor)
         out._array = c
         out._key = None
         kx = x._key
         ky = y._key
         if kx is not None or ky is not None:
-            recorders = thread.recorders
-            if recorders and spec.differentiable:
-                record = None
-                for recorder in recorders:
-                    known = recorder.records
-                    if kx in known or ky in known:
-                        if record is None:
-                            record = _binary_record(spec, out, x, y, kx, ky)
-                            new = out._key
-                        known[new] = record
-                        if len(known) > recorder.limit:
-                            recorder.prune()
+            recorder = thread.sole
+            if recorder is None:
+                if spec.differentiable:
+                    _record_pair(spec, out, x, y, kx, ky)
+            else:
+                known = recorder.records
+                if (kx in known or ky in known) and spec.differentiable:
+                    record = _binary_record(spec, out, x, y, kx, ky)
+                    known[out._key] = record
+                    if len(known) > recorder.limit:
+                        recorder.prune()
         return out
 
     return call
 
 
+def _record_pair(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) -> None:
+    """Append the record of an op of one or two arrays to each of several recorders that tracks an input."""
+    record = None
+    for recorder in thread.recorders:
+        known = recorder.records
+        if kx in known or ky in known:
+            if record is None:
+                record = _binary_record(spec, out, x, y, kx, ky)
+            known[out._key] = record
+            if len(known) > recorder.limit:
+                recorder.prune()
+
+
 def _binary_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) -> tuple:
+    """The record of an op of two arrays; of one if ``y`` is ``x`` itself and has no key."""
     out._key = object()
     a = x._array
+    if len(spec.inputs) == 1:
+        kept_out, kept_x = out if spec.keep_out else None, x if spec.keep_x else None
+        return PAIR, spec, (kx, None), a.shape, None, a.dtype, kept_out, kept_x, None
     if kx is NUMBER or ky is NUMBER:  # only one rule will run: keep what that one reads
         keep_out, keep_x, keep_y = spec.alone[kx is NUMBER] if spec.alone else (False, False, False)
         return (
@@ -409,7 +426,7 @@ def pair(spec: Op, x: Any, y: Any) -> Any:
     if isinstance(x, Tensor):
         if isinstance(y, Tensor):
             return x, y
-        if getattr(y, "__array_priority__", 0) > 100:
+        if getattr(y, "__array_priority__", 0) > 100 and not is_jax(type(y)):
             return NotImplemented
         return x, operand(y, x._array.dtype, right=spec)
     if isinstance(y, Tensor):
@@ -483,10 +500,13 @@ def _operands(spec: Op, args: tuple) -> list[Tensor]:
 
 
 def select(tensors: Any) -> Any:
-    """The namespace that computes on these tensors."""
-    xp = NUMPY
+    """The namespace that computes on these tensors (or variables)."""
+    xp: Any = NUMPY
     for x in tensors:
         if type(x) is not Tensor:
+            x = getattr(x, "_tensor", x)  # a target may be a variable
+            if type(x) is Tensor:
+                continue
             if type(x) is BatchedTensor:
                 from gradtape.core.batching import BATCHED
 

@@ -13,7 +13,7 @@ import numpy as np
 from gradtape.core.backprop import Sweep, pull_general, pull_several
 from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.callsite import warn_at_site
-from gradtape.core.context import thread
+from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import RECORDED, select
 from gradtape.core.variable import Variable
@@ -92,7 +92,7 @@ class GradientTape:
 
     def _resume(self) -> None:
         self._recording = True
-        thread.recorders = (*thread.recorders, self)
+        activate((*thread.recorders, self))
 
     def _pause(self) -> None:
         recorders = thread.recorders
@@ -105,7 +105,7 @@ class GradientTape:
                 )
             )
         self._recording = False
-        thread.recorders = recorders[:-1] if recorders[-1:] == (self,) else tuple(r for r in recorders if r is not self)
+        activate(recorders[:-1] if recorders[-1] is self else tuple(r for r in recorders if r is not self))
 
     def watch(self, tensor: Any) -> None:
         """Track a tensor, a variable, or every one in a nest of them."""
@@ -568,8 +568,8 @@ def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         if isinstance(g._dense_shape, Tensor):
             return g
         shape = wrap(np.array(g._dense_shape, np.int32))
-        parts = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
-        return IndexedSlices._of(*parts, shape)
+        values, indices = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
+        return IndexedSlices._of(values, indices, shape)
     return wrap(g)
 
 

@@ -117,9 +117,12 @@ class Variable(Convertible, Operators):
     # Reading
 
     def _operand(self) -> Tensor:
-        recorders = thread.recorders
-        if recorders and self._trainable:
-            for recorder in recorders:
+        recorder = thread.sole
+        if recorder is not None:
+            if self._key not in recorder.variables and self._trainable:
+                recorder.accessed(self)
+        elif self._trainable:
+            for recorder in thread.recorders:
                 if self._key not in recorder.variables:
                     recorder.accessed(self)
         return self._tensor

@@ -17,7 +17,12 @@ def _quotient(xp, x, y):
 
 
 def _product(xp, x, y):
-    """x · y with x = 0 where it is not finite and y is 0; so the derivative in y is x there, too."""
+    zero = xp.equal(y, xp.zeros_like(y))
+    return xp.where(zero, xp.zeros_like(y), xp.multiply(x, xp.where(zero, xp.ones_like(y), y)))
+
+
+def _smooth_product(xp, x, y):
+    """The same for rules: x counts as 0 where it is not finite and y is 0, so that elsewhere the derivative in y is x."""
     harmless = xp.logical_or(xp.isfinite(x), xp.not_equal(y, xp.zeros_like(y)))
     return xp.multiply(xp.where(harmless, x, xp.zeros_like(x)), y)
 
@@ -52,8 +57,8 @@ def multiply_no_nan(xp, x, y):
 
 
 multiply_no_nan.vjp(
-    lambda xp, g, y: _product(xp, g, xp.conj(y)),
-    lambda xp, g, x: _product(xp, xp.conj(x), g),
+    lambda xp, g, y: _smooth_product(xp, g, xp.conj(y)),
+    lambda xp, g, x: _smooth_product(xp, xp.conj(x), g),
 )
 
 

@@ -29,7 +29,7 @@ from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
-BLOCK = 16384
+BLOCK = 1 << 18
 """Larger variables are updated in pieces of this many elements, so that all the passes of a rule stay in the cache."""
 
 _counts: dict[str, itertools.count] = {}

@@ -122,7 +122,8 @@ def operand(value: Any, dtype: np.dtype, *, right: Any = None) -> Tensor:
 
 def wrong_dtype(op: Any, position: int, expected: np.dtype, received: np.dtype) -> InvalidArgumentError:
     """The error for two tensors of different dtypes in one op."""
-    want, have = (dtypes.as_dtype(dtype) for dtype in (expected, received))
+    want: Any = dtypes.of(expected)
+    have: Any = dtypes.of(received)
     return InvalidArgumentError(
         message(
             f"cannot compute {op.label} as input #{position}(zero-based) was expected to be a {want.word} tensor "
@@ -152,7 +153,7 @@ def from_python(value: Any, dtype: dtypes.DType | None) -> Tensor:
         return _from_sequence(value, dtype)
     if hasattr(value, "__gradtape_tensor__"):
         return convert_to_tensor(value.__gradtape_tensor__(), dtype)
-    if _is_jax(kind):
+    if is_jax(kind):
         return _from_jax(value, dtype)
     if hasattr(value, "__array__") or isinstance(value, (memoryview, bytearray)):
         return _from_numpy(np.asarray(value), dtype)
@@ -192,7 +193,7 @@ def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Tensor:
     return wrap(_cast(array, dtype.numpy))
 
 
-def _is_jax(kind: type) -> bool:
+def is_jax(kind: type) -> bool:
     """Whether this is the type of jax's arrays or tracers; asked by name, for jax may not be loaded."""
     return kind.__module__.partition(".")[0] in ("jax", "jaxlib") and hasattr(kind, "aval")
 
@@ -210,7 +211,7 @@ def _from_jax(value: Any, dtype: dtypes.DType | None) -> Tensor:
 
 
 def _is_tensor_like(kind: type) -> bool:
-    return issubclass(kind, (Tensor, Convertible)) or _is_jax(kind)
+    return issubclass(kind, (Tensor, Convertible)) or is_jax(kind)
 
 
 def _from_sequence(value: Any, dtype: dtypes.DType | None) -> Tensor:
