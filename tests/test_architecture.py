@@ -13,6 +13,8 @@ import pytest
 
 from gradtape.xp import dialect
 
+pytestmark = pytest.mark.tiny
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 FILES = sorted((SOURCE / "gradtape").rglob("*.py"))

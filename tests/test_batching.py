@@ -49,6 +49,7 @@ def run(sample: Sample, arguments, inside):
     return result.value
 
 
+@pytest.mark.tiny
 @each
 def test_batched_numpy_is_stacked_rows(sample):
     for arguments, expected in cases(sample):
@@ -82,6 +83,7 @@ def test_without_a_batched_argument_it_is_the_plain_function(sample):
         assert_same(getattr(BATCHED, sample.name)(*sample.arrays, **sample.attributes), expected)
 
 
+@pytest.mark.tiny
 def test_what_a_batched_value_says_of_itself():
     x = Batched(np.zeros((5, 2, 3), np.float32))
     assert (BATCHED.shape(x), BATCHED.dtype(x), x.ndim, x.size) == ((2, 3), np.float32, 2, 6)
@@ -97,6 +99,7 @@ OPERATORS = {
 }  # fmt: skip
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("symbol", OPERATORS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_operators_with_numbers_and_arrays_on_either_side(symbol, dtype):
@@ -118,6 +121,7 @@ def test_a_batch_may_be_empty_or_one(rows):
     assert BATCHED.gather_nd(x, np.array([[0, 1]])).value.shape == (rows, 1)
 
 
+@pytest.mark.tiny
 def test_what_numpy_refuses_is_refused():
     """Vectors with a batch axis would look like matrices."""
     for x, y in [((3, 2), (2, 2)), ((3, 2, 2), (3, 2))]:
@@ -148,6 +152,7 @@ def test_an_unknown_function_is_an_attribute_error():
         BATCHED.svd_of_nothing  # noqa: B018
 
 
+@pytest.mark.tiny
 def test_a_jacobian_through_many_rules_is_the_looped_one():
     x = tf.constant(np.linspace(0.3, 1.7, 6).reshape(2, 3))
     with tf.GradientTape(persistent=True) as tape:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 import gradtape as tf
 
+pytestmark = pytest.mark.tiny
+
 InvalidArgument = tf.errors.InvalidArgumentError
 ARRAY = np.arange(24.0).reshape(2, 3, 4)
 

@@ -9,6 +9,8 @@ import gradtape as tf
 from gradtape import errors, linalg
 from gradtape.testing import check_gradients
 
+pytestmark = pytest.mark.tiny
+
 RNG = np.random.default_rng(0)
 A, B, V = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 3)), RNG.normal(size=4)
 C = RNG.normal(size=(3, 3)) + 1j * RNG.normal(size=(3, 3))

@@ -10,6 +10,8 @@ import gradtape as tf
 from gradtape import errors, math, toplevel
 from gradtape.testing import check_gradients
 
+pytestmark = pytest.mark.tiny
+
 RNG = np.random.default_rng(0)
 REAL = RNG.normal(size=(3, 4))
 POSITIVE = np.abs(REAL) + 0.5

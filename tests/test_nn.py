@@ -13,6 +13,8 @@ import gradtape as tf
 from gradtape import nn
 from gradtape import random as tf_random
 
+pytestmark = pytest.mark.tiny
+
 InvalidArgument = tf.errors.InvalidArgumentError
 
 

@@ -11,6 +11,8 @@ from gradtape.ops import elementwise, reduce
 from gradtape.ops.numpy_functions import FUNCTIONS
 from gradtape.ops.numpy_protocol import UFUNCS
 
+pytestmark = pytest.mark.tiny
+
 A = np.array([[0.6, -0.45, 0.3], [0.25, 0.75, -0.85]])
 POSITIVE = np.array([[1.2, 1.5, 2.25], [3.5, 1.75, 1.1]])
 VECTOR = np.array([0.3, -0.7, 1.4])

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import gradtape as tf
 from gradtape.ops import contract, elementwise
 
+pytestmark = pytest.mark.tiny
+
 InvalidArgument = tf.errors.InvalidArgumentError
 FLOAT = np.array([1.0, -2.5, 3.0])
 OTHER = np.array([2.0, 0.5, -1.5])

@@ -13,6 +13,8 @@ import gradtape
 from gradtape import dtypes, linalg, math, toplevel
 from gradtape.testing import check_gradients
 
+pytestmark = pytest.mark.tiny
+
 GOLDENS = json.loads((FOLDER / "functions.json").read_text())["calls"]
 
 tf = SimpleNamespace(**{name: getattr(gradtape, name) for name in dir(gradtape) if not name.startswith("_")})

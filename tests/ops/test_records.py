@@ -128,6 +128,7 @@ def differentiated(record: OpRecord, arrays: list, seed: int = 3) -> tuple[list,
 CASES = [(r, dtype) for r in RECORDS for dtype in (r.dtypes if r.floating else ("float64",))]
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(("record", "dtype"), [pytest.param(r, d, id=f"{r.id}-{d}") for r, d in CASES])
 def test_value_and_dtype(record, dtype):
     for sample in samples(record):
@@ -177,6 +178,7 @@ def complex_samples(record: OpRecord) -> list[list[np.ndarray]]:
 DIFFERENTIABLE = [r for r in RECORDS if r.differentiable]
 
 
+@pytest.mark.tiny
 @every(lambda r: r.differentiable)
 def test_gradients_agree_with_numerical_derivatives(record):
     for sample in samples(record):
@@ -192,6 +194,7 @@ def test_complex_gradients_agree_with_numerical_derivatives(record):
 HALF = [(r, d) for r in DIFFERENTIABLE if r.floating for d in r.dtypes if d != "float64"]
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(("record", "dtype"), [pytest.param(r, d, id=f"{r.id}-{d}") for r, d in HALF])
 def test_gradients_have_the_dtype_of_their_source(record, dtype):
     for sample in samples(record):
@@ -205,6 +208,7 @@ def test_gradients_have_the_dtype_of_their_source(record, dtype):
             close(g.numpy(), tf.convert_to_tensor(right).numpy(), 4 * tolerance(record, dtype), f"{record.id} in {dtype}")
 
 
+@pytest.mark.tiny
 @every(lambda r: not r.differentiable)
 def test_no_gradient_flows_through_what_is_not_differentiable(record):
     inputs = tensors(samples(record)[0])
@@ -244,6 +248,7 @@ def differentiated_by_ones(record: OpRecord, inputs: list, sources: list) -> lis
 # Jacobians: batched = looped = stacked gradients, at first and second order
 
 
+@pytest.mark.tiny
 @every(lambda r: r.differentiable and r.batched)
 @pytest.mark.parametrize("numbers", ["real", "complex"])
 def test_batched_jacobian_equals_looped(record, numbers):
@@ -334,6 +339,7 @@ def empties(record: OpRecord) -> list[list[np.ndarray]]:
     return [arrays]
 
 
+@pytest.mark.tiny
 @every(empties)
 def test_empty_input(record):
     for arrays in empties(record):
@@ -351,6 +357,7 @@ PAIRS = [((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2, 2)), ((2, 2)
          ((0, 2), (1, 2)), ((1, 1), (0, 2))]  # fmt: skip
 
 
+@pytest.mark.tiny
 @every(lambda r: r.broadcasting)
 @pytest.mark.parametrize("shapes", PAIRS, ids=str)
 def test_broadcasting(record, shapes):
@@ -368,6 +375,7 @@ def test_broadcasting(record, shapes):
             close(a.numpy(), b.numpy(), 1e-12, record.id)
 
 
+@pytest.mark.tiny
 @every(lambda r: r.broadcasting)
 def test_shapes_that_do_not_broadcast_are_refused(record):
     x, y = (np.resize(a, shape) for a, shape in zip(samples(record)[0], [(2, 3), (4,)]))
@@ -385,6 +393,7 @@ def _extremes(dtype: Any) -> np.ndarray:
     return np.array(values, dtype)
 
 
+@pytest.mark.tiny
 @every(lambda r: r.extremes)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_extremes(record, dtype):
@@ -405,6 +414,7 @@ def test_extremes(record, dtype):
         differentiated(record, arrays)  # without a warning
 
 
+@pytest.mark.tiny
 @every(lambda r: r.bad)
 def test_bad_input_is_refused(record):
     for arguments, error, fragment in record.bad:
@@ -416,6 +426,7 @@ def test_bad_input_is_refused(record):
 # Memory
 
 
+@pytest.mark.tiny
 @every(lambda r: r.differentiable and r.name in OPS)
 def test_a_record_keeps_alive_only_what_its_rules_read(record):
     inputs = tensors(samples(record)[0])
@@ -448,17 +459,20 @@ def _own_ops() -> dict[str, Any]:
     return {name: call.op for name, call in OPS.items() if getattr(call.op.kernel, "__module__", "").startswith("gradtape.")}
 
 
+@pytest.mark.tiny
 def test_every_op_has_a_record():
     covered = {name for r in RECORDS for name in (r.name, *r.also)}
     missing = sorted(set(_own_ops()) - covered)
     assert not missing, f"ops without a record in tests/ops/records_*.py: {missing}"
 
 
+@pytest.mark.tiny
 def test_every_op_has_rules_or_is_declared_nondifferentiable():
     undeclared = [name for name, op in _own_ops().items() if op.differentiable and op.rules is None]
     assert not undeclared, f"neither .vjp(…) nor .nondifferentiable(): {undeclared}"
 
 
+@pytest.mark.tiny
 def test_records_say_which_ops_are_differentiable():
     own = _own_ops()
     wrong = [r.id for r in RECORDS if r.name in own and r.differentiable and not own[r.name].differentiable]
@@ -469,6 +483,7 @@ def test_records_say_which_ops_are_differentiable():
             assert any(r.differentiable for r in records), f"{name} is differentiable, but no record checks its gradient"
 
 
+@pytest.mark.tiny
 def test_record_names_are_unique():
     ids = [r.id for r in RECORDS]
     assert sorted(set(ids)) == sorted(ids), sorted(i for i in ids if ids.count(i) > 1)

@@ -13,6 +13,8 @@ from gradtape import errors, optimizers
 from gradtape.optimizers import functional
 from gradtape.optimizers.base import BLOCK
 
+pytestmark = pytest.mark.tiny
+
 EVERY = {
     "SGD": lambda: optimizers.SGD(0.1),
     "momentum": lambda: optimizers.SGD(0.1, momentum=0.9),

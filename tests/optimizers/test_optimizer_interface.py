@@ -11,6 +11,8 @@ import gradtape as tf
 from gradtape import errors, optimizers
 from gradtape.optimizers import schedules
 
+pytestmark = pytest.mark.tiny
+
 # Learning rate
 
 

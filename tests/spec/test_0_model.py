@@ -8,6 +8,8 @@ import gradtape as tf
 from gradtape.core.context import thread
 from spec.private import op
 
+pytestmark = pytest.mark.tiny
+
 
 def test_0_1_a_tape_knows_watched_values_and_results_of_records():
     """0.1"""

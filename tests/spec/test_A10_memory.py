@@ -11,6 +11,8 @@ import pytest
 import gradtape as tf
 from gradtape.core.context import thread
 
+pytestmark = pytest.mark.tiny
+
 
 @pytest.fixture(autouse=True)
 def _without_the_collector():

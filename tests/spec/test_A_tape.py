@@ -14,6 +14,8 @@ import gradtape as tf
 from gradtape.core.context import thread
 from spec.private import op
 
+pytestmark = pytest.mark.tiny
+
 
 def squared(value=3.0, **options):
     x = tf.constant(value)

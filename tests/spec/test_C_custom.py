@@ -9,6 +9,8 @@ import gradtape as tf
 from gradtape.core.context import thread
 from spec.private import op
 
+pytestmark = pytest.mark.tiny
+
 
 @pytest.fixture(autouse=True)
 def _no_stale_tape():

@@ -7,6 +7,8 @@ import pytest
 
 import gradtape as tf
 
+pytestmark = pytest.mark.tiny
+
 PUBLIC = [
     "aggregation",
     "assign",

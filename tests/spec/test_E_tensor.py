@@ -10,6 +10,8 @@ import pytest
 
 import gradtape as tf
 
+pytestmark = pytest.mark.tiny
+
 ERRORS = (TypeError, ValueError, tf.errors.InvalidArgumentError)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 import gradtape as tf
 
+pytestmark = pytest.mark.tiny
+
 
 def test_two_variables_in_a_list():
     w, b = tf.Variable([[1.0], [2.0]], name="w"), tf.Variable([0.5], name="b")

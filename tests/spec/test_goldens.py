@@ -12,6 +12,8 @@ import gradtape as tf
 from spec import all_cases  # noqa: F401  # registers the cases
 from spec.cases import CASES, difference, outcome
 
+pytestmark = pytest.mark.tiny
+
 GOLDENS = json.loads((Path(__file__).parent.parent / "goldens" / "spec.json").read_text())["cases"]
 COMPARED = [name for name, case in CASES.items() if not case.differs]
 TOLERANCE = 1e-6

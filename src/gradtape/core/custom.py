@@ -174,7 +174,8 @@ def _on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> l
     rows: list[list] = []
     count = len(_as_tensor(batched.value))
     if not count:  # an empty target: nothing to ask, but the shapes are known
-        return [None if s is None else Batched(_inner(batched.value).zeros(shape=(0, *s), dtype=k)) for s, k in zip(shapes, kinds)]
+        xp = _inner(batched.value)
+        return [None if s is None else Batched(xp.zeros(shape=(0, *s), dtype=k)) for s, k in zip(shapes, kinds)]
     for i in range(count):
         row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if type(g) is Batched else _as_tensor(g) for g in gs]
         rows.append([_part(p, s, k, batched.value) for p, s, k in zip(function(*row), shapes, kinds)])

@@ -368,7 +368,14 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
             else:
                 known = recorder.records
                 if (kx in known or ky in known) and spec.differentiable:
-                    record = _binary_record(spec, out, x, y, kx, ky)
+                    if kx is None or ky is None or kx is NUMBER or ky is NUMBER:
+                        record = _pair_record(spec, out, x, y, kx, ky)
+                    else:
+                        out._key = object()
+                        record = (
+                            PAIR, spec, (kx, ky), a.shape, b.shape, dtype,
+                            out if spec.keep_out else None, x if spec.keep_x else None, y if spec.keep_y else None,
+                        )  # fmt: skip
                     known[out._key] = record
                     if len(known) > recorder.limit:
                         recorder.prune()
@@ -384,33 +391,30 @@ def _record_pair(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) 
         known = recorder.records
         if kx in known or ky in known:
             if record is None:
-                record = _binary_record(spec, out, x, y, kx, ky)
+                record = _pair_record(spec, out, x, y, kx, ky)
             known[out._key] = record
             if len(known) > recorder.limit:
                 recorder.prune()
 
 
-def _binary_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) -> tuple:
-    """The record of an op of two arrays; of one if ``y`` is ``x`` itself and has no key."""
+def _pair_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) -> tuple:
+    """The record of an op of one array (then ``y`` is ``x`` again) or two, whatever their keys are."""
     out._key = object()
-    a = x._array
+    keep_out, keep_x, keep_y = spec.keep_out, spec.keep_x, spec.keep_y
     if len(spec.inputs) == 1:
-        kept_out, kept_x = out if spec.keep_out else None, x if spec.keep_x else None
-        return PAIR, spec, (kx, None), a.shape, None, a.dtype, kept_out, kept_x, None
-    if kx is NUMBER or ky is NUMBER:  # only one rule will run: keep what that one reads
-        keep_out, keep_x, keep_y = spec.alone[kx is NUMBER] if spec.alone else (False, False, False)
-        return (
-            PAIR, spec, (kx, ky), a.shape, y._array.shape, a.dtype,
-            out if keep_out else None, x if keep_x else None, y if keep_y else None,
-        )  # fmt: skip
-    # A constant gets a key too: it may be watched later, and this use of it must count.
-    if kx is None:
-        kx = x._key = object()
-    if ky is None:
-        ky = y._key = object()
+        y_shape = None
+    else:
+        y_shape = y._array.shape
+        if kx is NUMBER or ky is NUMBER:  # only one rule will run: keep what that one reads
+            keep_out, keep_x, keep_y = spec.alone[kx is NUMBER] if spec.alone else (False, False, False)
+        # A constant gets a key too: it may be watched later, and this use of it must count.
+        if kx is None:
+            kx = x._key = object()
+        if ky is None:
+            ky = y._key = object()
     return (
-        PAIR, spec, (kx, ky), a.shape, y._array.shape, a.dtype,
-        out if spec.keep_out else None, x if spec.keep_x else None, y if spec.keep_y else None,
+        PAIR, spec, (kx, ky), x._array.shape, y_shape, x._array.dtype,
+        out if keep_out else None, x if keep_x else None, y if keep_y else None,
     )  # fmt: skip
 
 

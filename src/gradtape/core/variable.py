@@ -274,8 +274,11 @@ class Variable(Convertible, Operators):
                     fix="broadcast the update first",
                 )
             )
+        del array  # or it would count as somebody who can see the buffer
         buffer = self.exclusive()
-        return self._assigned(function(array, delta) if buffer is None else function(buffer, delta, out=buffer), read_value)
+        if buffer is None:
+            return self._assigned(function(self._tensor._array, delta), read_value)
+        return self._assigned(function(buffer, delta, out=buffer), read_value)
 
     def exclusive(self) -> np.ndarray | None:
         """The buffer, if nobody but this variable can see it: then it may be changed in place."""
@@ -461,7 +464,8 @@ def _rebuild(
     aggregation: Any,
 ) -> Variable:
     variable = object.__new__(kind)
-    variable._set_up(np.array(array), trainable, name, static)
+    array = array.astype(dtypes.of(array.dtype).numpy)  # type: ignore[union-attr]  # a pickle brings a dtype object of its own
+    variable._set_up(array, trainable, name, static)
     variable._constraint = constraint
     variable.synchronization = synchronization
     variable.aggregation = aggregation

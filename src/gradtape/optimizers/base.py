@@ -338,9 +338,9 @@ class Optimizer:
         work = []
         try:
             for g, variable in pairs:
-                entry = shape, dtype, _, _, _ = entries[variable._key]
+                entry = entries[variable._key]
                 array = g._array
-                if type(g) is not Tensor or array.dtype is not dtype or array.shape != shape:
+                if type(g) is not Tensor or array.dtype is not entry[1] or array.shape != entry[0]:
                     return None
                 work.append((array, variable, entry))
         except (AttributeError, LookupError, TypeError, ValueError):

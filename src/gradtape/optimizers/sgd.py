@@ -48,11 +48,11 @@ class SGD(Optimizer):
         # Plain descent is two ufunc calls, 0.6 µs: anything around them shows. So `update` and `Variable.exclusive` stand
         # here without their calls. Held by: the variable, the local name and the call; the tensor, the name and the call.
         lr = np.asarray(lr, self._dtypes[0])
-        for g, variable, (_, _, _, scratch, _) in work:
-            if scratch is None:
+        for g, variable, entry in work:
+            if entry[3] is None:
                 self._update_large(g, variable, (lr, lr), ())
                 continue
-            s, _ = scratch
+            s = entry[3][0]
             tensor = variable._tensor
             p = tensor._array
             if (

@@ -263,4 +263,4 @@ def store(kind: type, tensor_class: type[Tensor]) -> None:
 
 
 def _unpickle(array: np.ndarray) -> Tensor:
-    return wrap(np.asarray(array))
+    return wrap(array.astype(dtypes.of(array.dtype).numpy))  # type: ignore[union-attr]  # a pickle brings a dtype object of its own
