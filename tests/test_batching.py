@@ -49,7 +49,6 @@ def run(sample: Sample, arguments, inside):
     return result.value
 
 
-@pytest.mark.tiny
 @each
 def test_batched_numpy_is_stacked_rows(sample):
     for arguments, expected in cases(sample):

@@ -317,3 +317,37 @@ def test_our_op_inside_vmap():
     with JAX.scope():
         rows = jax.vmap(lambda x: gradient(polynomial, wrap(x))._array)(jnp.asarray(X))
         assert_same(rows, gradient(polynomial, on_numpy(X)).numpy())
+
+
+# Conversion of raw arrays
+
+
+def test_a_jax_array_is_wrapped_not_copied():
+    array = jnp.arange(3.0)
+    tensor = tf.convert_to_tensor(array)
+    assert type(tensor) is JaxTensor
+    assert tensor._array is array
+    assert type(tf.constant(array)) is JaxTensor
+    assert type(tf.convert_to_tensor(array, tf.float32)) is JaxTensor
+
+
+def test_a_jax_array_is_cast_on_request():
+    tensor = tf.convert_to_tensor(jnp.arange(3), tf.float64)
+    assert type(tensor) is JaxTensor
+    assert tensor.dtype is tf.float64
+    assert (tf.constant([1.0, 2.0, 3.0]) + jnp.arange(3)).numpy().tolist() == [1.0, 3.0, 5.0]
+
+
+def test_jax_arrays_in_a_list_are_stacked():
+    tensor = tf.convert_to_tensor([jnp.arange(2.0), [3.0, 4.0]])
+    assert type(tensor) is JaxTensor
+    assert tensor.numpy().tolist() == [[0.0, 1.0], [3.0, 4.0]]
+
+
+def test_a_tracer_is_wrapped():
+    def f(x):
+        tensor = tf.convert_to_tensor(x)
+        return (tensor * 2.0 + x)._array
+
+    assert jax.jit(f)(jnp.arange(3.0)).tolist() == [0.0, 3.0, 6.0]
+    assert jax.grad(lambda x: f(x).sum())(jnp.arange(3.0)).tolist() == [3.0, 3.0, 3.0]

@@ -8,7 +8,18 @@ from typing import Any
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import InvalidArgumentError, dims
 from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, statistics
-from gradtape.ops.arguments import NUMERIC, axes, boolean, check_axes, floating, not_allowed, numeric, position
+from gradtape.ops.arguments import (
+    NUMERIC,
+    REAL,
+    axes,
+    boolean,
+    check_axes,
+    floating,
+    not_allowed,
+    numeric,
+    position,
+    real_floating,
+)
 from gradtape.ops.elementwise import (
     acos,
     acosh,
@@ -98,7 +109,7 @@ pow = elementwise.power
 def _of_floats(function: Callable, label: str) -> Callable:
     def call(x: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(x)
-        floating(label, x)
+        real_floating(label, x)
         return function(x)
 
     call.__name__ = call.__qualname__ = function.__name__
@@ -290,7 +301,7 @@ def _reduction(function: Callable, label: str, name: str, doc: str, refused: str
             check_axes(label, convert_to_tensor(input_tensor)._array.ndim, axis)
             raise
         if out._array.dtype.kind in refused:
-            raise not_allowed(label, out._array.dtype, NUMERIC)
+            raise not_allowed(label, out._array.dtype, REAL if "c" in refused else NUMERIC)
         return out
 
     call.__name__ = call.__qualname__ = name
@@ -361,6 +372,8 @@ def _extreme_index(function: Callable, label: str, input: Any, axis: Any, output
     axis = position(
         0 if axis is None else axis, rank, f"Expected dimension in the range [{{low}}, {{high}}), but got {{axis}} [Op:{label}]"
     )
+    if x._array.dtype.kind in "cO":
+        raise not_allowed(label, x._array.dtype, f"{REAL}, bool")
     if not x._array.shape[axis]:
         raise InvalidArgumentError(f"Reduction axis {axis} is empty in shape {dims(x._array.shape)} [Op:{label}]")
     out = function(x, axis=axis)

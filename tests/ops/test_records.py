@@ -194,7 +194,6 @@ def test_complex_gradients_agree_with_numerical_derivatives(record):
 HALF = [(r, d) for r in DIFFERENTIABLE if r.floating for d in r.dtypes if d != "float64"]
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize(("record", "dtype"), [pytest.param(r, d, id=f"{r.id}-{d}") for r, d in HALF])
 def test_gradients_have_the_dtype_of_their_source(record, dtype):
     for sample in samples(record):

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.tiny
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FACTS = (HERE / "facts.txt").read_text().split()

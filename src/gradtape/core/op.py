@@ -296,7 +296,7 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
         a = x._array
         try:
             c = function(a)
-        except RuntimeWarning:  # somebody makes warnings errors; here inf and nan are answers
+        except (RuntimeWarning, FloatingPointError):  # somebody makes warnings errors; here inf and nan are answers
             with NUMPY.scope():
                 c = function(a)
         except Exception as error:
@@ -348,7 +348,7 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
             _check_dtypes(spec, (x, y))
         try:
             c = function(a, b)
-        except RuntimeWarning:
+        except (RuntimeWarning, FloatingPointError):
             with NUMPY.scope():
                 c = function(a, b)
         except Exception as error:
@@ -470,7 +470,7 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
         else:
             with xp.scope():
                 value = spec.kernel(xp, *arrays, **attributes)
-    except RuntimeWarning:
+    except (RuntimeWarning, FloatingPointError):
         with NUMPY.scope(), xp.scope():
             value = spec.kernel(xp, *arrays, **attributes)
     except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
 _new = object.__new__
+_key_of = operator.attrgetter("_key")
 
 LEAF = (None,)
 """Stands in a tape for a watched value, which no record produced."""
@@ -186,15 +188,17 @@ class GradientTape:
     def prune(self) -> None:
         """Drop the records whose results nobody can reach any more."""
         records = self.records
+        others = [r.records for r in thread.recorders if r is not self]  # they hold the keys they know, too
         for key in reversed(list(records)):
             record = records.get(key, LEAF)
             if record[0] is None:
                 continue
+            shared = sum([key in known for known in others]) if others else 0
             if record[0] is not pull_several:
                 # Held by the dict, the list, this loop and the call; a general record also lists its output.
-                if sys.getrefcount(key) == 4 + (record[0] is pull_general):
+                if sys.getrefcount(key) == 4 + shared + (record[0] is pull_general):
                     del records[key]
-            elif all(k is None or sys.getrefcount(k) == 5 + (k is key) for k in record[7]):
+            elif all(k is None or sys.getrefcount(k) == 5 + shared + (k is key) for k in record[7]):
                 for k in record[7]:
                     records.pop(k, None)
         self.limit = max(1024, 2 * len(records))
@@ -252,7 +256,7 @@ class GradientTape:
             xp = BATCHED
         else:
             xp = select(targets) if raw else RECORDED
-        keys = [s._key for s in sources]
+        keys = list(map(_key_of, sources))
         wanted = set(keys)
         wanted.discard(None)
         everything = self._leaves <= wanted and not self._late
@@ -265,7 +269,7 @@ class GradientTape:
                     continue
                 if key is None:
                     key = target._key = object()
-                    keys = [s._key for s in sources]
+                    keys = list(map(_key_of, sources))
                     wanted.add(key)
             present = sweep.cotangents.get(key)
             seed = seed._array if raw and isinstance(seed, Tensor) else seed
@@ -279,7 +283,7 @@ class GradientTape:
         cotangents = sweep.cotangents
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
             cotangents = {k: _once(cotangents[k]) for k in wanted if k in cotangents}
-        return [cotangents.get(k) for k in keys]
+        return list(map(cotangents.get, keys))
 
     def _is_recorded_elsewhere(self, involved: list) -> bool:
         """Whether a recorder other than this finished tape tracks a value that the sweep reads.

@@ -24,6 +24,7 @@ from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.naming import scoped
 from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Reference, Tensor, _unhashable, wrap
+from gradtape.xp import numpy as NUMPY
 
 if TYPE_CHECKING:
     from gradtape.values.operators import Operators
@@ -240,11 +241,11 @@ class Variable(Convertible, Operators):
         return self._assigned(array, read_value)
 
     def assign_add(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
-        """Add to the value, in place where nobody else holds it."""
+        """Add to the value."""
         return self._update(np.add, delta, read_value)
 
     def assign_sub(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
-        """Subtract from the value, in place where nobody else holds it."""
+        """Subtract from the value."""
         return self._update(np.subtract, delta, read_value)
 
     def load(self, value: Any, session: Any = None) -> None:
@@ -274,11 +275,8 @@ class Variable(Convertible, Operators):
                     fix="broadcast the update first",
                 )
             )
-        del array  # or it would count as somebody who can see the buffer
-        buffer = self.exclusive()
-        if buffer is None:
-            return self._assigned(function(self._tensor._array, delta), read_value)
-        return self._assigned(function(buffer, delta, out=buffer), read_value)
+        with NUMPY.scope():  # not in place: another thread may be taking a snapshot
+            return self._assigned(function(array, delta), read_value)
 
     def exclusive(self) -> np.ndarray | None:
         """The buffer, if nobody but this variable can see it: then it may be changed in place."""
@@ -306,7 +304,8 @@ class Variable(Convertible, Operators):
         indices = sparse_delta.indices._array
         self._check_range(indices, self._tensor._array.shape[axis])
         array = self._tensor._array.copy()
-        update(array, indices, convert_to_tensor(sparse_delta.values, self.dtype)._array)
+        with NUMPY.scope():
+            update(array, indices, convert_to_tensor(sparse_delta.values, self.dtype)._array)
         return self._assigned(array, True)
 
     def _check_range(self, indices: np.ndarray, length: int) -> None:
@@ -354,7 +353,8 @@ class Variable(Convertible, Operators):
             if bad.any():
                 at = tuple(int(i) for i in np.argwhere(bad)[0])
                 raise InvalidArgumentError(f"indices{list(at)} = {where[at].tolist()} does not index into shape {_dims(array)}")
-        update(array, tuple(np.moveaxis(where, -1, 0)), self._converted(updates))
+        with NUMPY.scope():
+            update(array, tuple(np.moveaxis(where, -1, 0)), self._converted(updates))
         return self._assigned(array, True)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:

@@ -91,6 +91,7 @@ def position(axis: Any, ndim: int, text: str) -> int:
 
 
 _FLOATING = "bfloat16, half, float, double, complex64, complex128"
+REAL = "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 NUMERIC = "float, double, int32, uint8, int16, int8, complex64, int64, bfloat16, uint16, complex128, half, uint32, uint64"
 
 
@@ -116,6 +117,12 @@ def floating(label: str, *tensors: Tensor) -> None:
     for x in tensors:
         if x._array.dtype.kind in "biuO":
             raise not_allowed(label, x._array.dtype)
+
+
+def real_floating(label: str, x: Tensor) -> None:
+    """Refuse complex numbers too."""
+    if x._array.dtype.kind in "biuOc":
+        raise not_allowed(label, x._array.dtype, "bfloat16, half, float, double")
 
 
 def boolean(op: Any, value: Any, at: int = 0) -> Tensor:

@@ -187,7 +187,8 @@ def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Tensor:
             )
         )
     if dtype is None or dtype is own:
-        return wrap(array.astype(own.numpy))  # a copy with our own dtype object, by which fast paths compare; pickles bring others
+        # A copy with our own dtype object, by which fast paths compare; pickles bring others.
+        return wrap(array.astype(own.numpy))
     if dtypes.string in (own, dtype):
         raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
     return wrap(_cast(array, dtype.numpy))

@@ -20,6 +20,8 @@ def is_nested(value: Any) -> bool:
     nested = _NESTED.get(kind)
     if nested is None:
         nested = issubclass(kind, (list, tuple, Mapping, MappingView)) or hasattr(kind, "__attrs_attrs__")
+        if len(_NESTED) > 1000:  # a program that makes classes as it runs; they are held here
+            _NESTED.clear()
         _NESTED[kind] = nested
     return nested
 
