@@ -174,6 +174,47 @@ def test_an_op_that_is_declared_nondifferentiable_takes_no_second_registration()
         tf.RegisterGradient("Floor")(lambda op, upstream: upstream)
 
 
+def test_a_gradient_function_that_answers_none_for_some_rows_of_a_jacobian():
+    calls = []
+
+    @tf.custom_gradient
+    def function(x):
+        def pull(upstream):
+            calls.append(upstream)
+            return None if len(calls) == 1 else upstream * 2.0
+
+        return x * 1.0, pull
+
+    x = tf.constant([1.0, 2.0])
+    with Tape() as tape:
+        tape.watch(x)
+        y = function(x)
+    np.testing.assert_array_equal(tape.jacobian(y, x), [[0.0, 0.0], [0.0, 2.0]])
+
+
+def test_a_rule_registered_for_an_op_of_one_or_two_arrays_is_used():
+    from gradtape import extend
+
+    one = extend.unary("regression_one", "2x", kernel=lambda xp, x: x + x)
+    w = tf.Variable(3.0)
+    try:
+        tf.RegisterGradient("RegressionOne")(lambda op, upstream: upstream * op.outputs[0] * w)
+        x = tf.constant([1.0, 2.0])
+        with Tape() as outer:
+            with Tape(persistent=True) as inner:
+                inner.watch(x)
+                y = one(x)
+            g = inner.gradient(y, x)
+            np.testing.assert_array_equal(g, [6.0, 12.0])
+            np.testing.assert_array_equal(inner.jacobian(y, x), [[6.0, 0.0], [0.0, 12.0]])
+        assert float(outer.gradient(g, w)) == 6.0  # what the rule reads from outside counts
+    finally:
+        del extend.OPS["regression_one"]
+        from gradtape.core.op import REGISTRY
+
+        del REGISTRY["RegressionOne"]
+
+
 # Half precision
 
 

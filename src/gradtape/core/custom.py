@@ -179,8 +179,16 @@ def _on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> l
     for i in range(count):
         row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if type(g) is Batched else _as_tensor(g) for g in gs]
         rows.append([_part(p, s, k, batched.value) for p, s, k in zip(function(*row), shapes, kinds)])
-    columns = [[p for p in column if p is not None] for column in zip(*rows)]
-    return [Batched(_inner(c[0]).stack(*c, axis=0)) if c else None for c in columns]
+    return [_stacked(column) for column in zip(*rows)]
+
+
+def _stacked(column: tuple) -> Any:
+    """The rows of one gradient as one batched value; None, if all are None, and otherwise zeros for each None."""
+    like = next((p for p in column if p is not None), None)
+    if like is None:
+        return None
+    xp = _inner(like)
+    return Batched(xp.stack(*(xp.zeros_like(like) if p is None else p for p in column), axis=0))
 
 
 def _as_tensor(value: Any) -> Tensor:
@@ -299,6 +307,14 @@ def adopt(op: Op) -> None:
         kinds = tuple(t._array.dtype for t in tensors)
         return _on_tensors(lambda *upstream: _as_list(rule(view, *upstream)), gs, shapes, kinds)
 
+    if op.paired:  # the sweep calls one rule per array
+
+        def alone(position: int) -> Callable:
+            return lambda xp, g, out, x, y: joint(xp, g, out, *(x, y)[: len(op.inputs)])[position]
+
+        op.rule_x, op.rule_y = alone(0), alone(1)
+        op.keep_out = op.keep_x = op.keep_y = True
+        op.alone = ((True, True, True),) * 2
     op.keeps = ("out", *op.inputs)
     op.joint = True
     op.rules = ((joint, op.keeps, tuple(op.defaults), ()),)

@@ -16,7 +16,7 @@ from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.callsite import warn_at_site
 from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import RECORDED, select
+from gradtape.core.op import RECORDED, REGISTRY, select
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.values import dtypes, nest
@@ -300,7 +300,7 @@ class GradientTape:
                 if key in known and key not in variables:
                     return True
                 if record[0] is not None:
-                    if not record[1].rules:  # a user's gradient function, which may read whatever it likes
+                    if not record[1].rules or record[1].label in REGISTRY:  # a user's function may read whatever it likes
                         return True
                     if any(k in known and k not in variables for k in record[2]):
                         return True  # a constant of this tape
