@@ -52,13 +52,13 @@ class Sweep:
                     x = x._array
                 if y is not None:
                     y = y._array
-            if key_x in needed and op.rule_x is not None:
+            if key_x in needed:
                 h = op.rule_x(xp, g, out, x, y)
                 if plain and key_x not in cotangents and h is not None:  # what `add` would do
                     cotangents[key_x] = h if h.shape == shape_x and h.dtype is dtype else fit(xp, op, h, shape_x, dtype)
                 else:
                     self.add(op, key_x, h, shape_x, dtype)
-            if key_y in needed and op.rule_y is not None:
+            if key_y in needed:
                 h = op.rule_y(xp, g, out, x, y)
                 if plain and key_y not in cotangents and h is not None:
                     cotangents[key_y] = h if h.shape == shape_y and h.dtype is dtype else fit(xp, op, h, shape_y, dtype)

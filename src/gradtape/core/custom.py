@@ -110,7 +110,6 @@ def _make_record(
     op = Op(name, grad_fn, ())
     op.pull = pull_custom
     op.rules = ()
-    op.rule_x = op.rule_y = None  # or the op would hold itself, and with it what grad_fn holds
     leaves = (*inputs, *variables)
     raw = [_tensor(x)._array if isinstance(x, (Tensor, Variable)) else None for x in leaves]
     return (

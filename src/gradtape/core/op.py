@@ -90,8 +90,8 @@ class Op:
         self.variadic = variadic
         self.rules: tuple | None = None  # None: differentiating it is a LookupError
         self.paired = False  # an op of one or two arrays without attributes, recorded as a PAIR
-        self.rule_x: Callable | None = self._missing  # its rules as the sweep calls them
-        self.rule_y: Callable | None = self._missing
+        self.rule_x: Callable = _nothing  # its rules as the sweep calls them
+        self.rule_y: Callable = _nothing
         self.differentiable = True
         self.sparse: Callable | None = None  # gather's cotangent as (values, indices)
         self.joint = variadic  # one rule returns the cotangents of all inputs
@@ -112,11 +112,8 @@ class Op:
         if self.paired:
             self.keep_out, self.keep_x, self.keep_y = _canonical(self, self.keeps)
             self.alone = tuple(_canonical(self, r.values if r is not None else ()) for r in reads)
-            spread = [None if r is None or rule is None else _spread(self, rule, r) for rule, r in zip(rules, reads)]
-            self.rule_x, self.rule_y = (*spread, None)[:2]
-
-    def _missing(self, *_: Any) -> Any:
-        raise unregistered(self)
+            spread = [_nothing if r is None or rule is None else _spread(self, rule, r) for rule, r in zip(rules, reads)]
+            self.rule_x, self.rule_y = (*spread, _nothing)[:2]
 
     def refuse(self, error: Exception, arrays: list) -> Exception:
         """The error to raise for one that the kernel met."""
@@ -142,6 +139,10 @@ class Op:
                 fix="tf.cast(x, tf.float32) first",
             )
         )
+
+
+def _nothing(xp: Any, g: Any, out: Any, x: Any, y: Any) -> None:
+    """The rule of an input that no gradient flows to."""
 
 
 class Reads:
@@ -206,7 +207,7 @@ def unary(
     ``derivative(xp, out, x)`` is for elementwise functions: the rule is ``g`` times its conjugate.
     """
     spec = Op(name, kernel or _dialect_kernel(name), ("x",), **{"closed": True, **options})
-    spec.paired = True
+    _pair_up(spec)
     function = partial(kernel, NUMPY) if kernel else getattr(NUMPY, name)
     rule = vjp if derivative is None else _diagonal(derivative)
     return _finish(spec, _unary_call(spec, function), doc, None if rule is None else (rule,))
@@ -215,7 +216,7 @@ def unary(
 def binary(name: str, doc: str, x: Any = None, y: Any = None, **options: Any) -> Any:
     """An op of two arrays whose kernel is the dialect function of the same name; ``x`` and ``y`` are their rules."""
     spec = Op(name, _dialect_kernel(name), ("x", "y"), **{"closed": True, **options})
-    spec.paired = True
+    _pair_up(spec)
     return _finish(spec, _binary_call(spec, getattr(NUMPY, name)), doc, None if x is None and y is None else (x, y))
 
 
@@ -239,6 +240,16 @@ def op(kernel: Callable | None = None, **options: Any) -> Any:
         return apply(spec, arrays, attributes)
 
     return _finish(spec, call, kernel.__doc__ or "", None)
+
+
+def _pair_up(spec: Op) -> None:
+    """Record the op as a PAIR; until it gets rules, differentiating it is an error."""
+
+    def missing(xp: Any, g: Any, out: Any, x: Any, y: Any) -> None:
+        raise unregistered(spec)
+
+    spec.paired = True
+    spec.rule_x = spec.rule_y = missing
 
 
 def _dialect_kernel(name: str) -> Callable:
