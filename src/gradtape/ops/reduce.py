@@ -44,19 +44,20 @@ sum.vjp(lambda xp, g, *, x_shape, axis: xp.broadcast_to(_expand(xp, g, x_shape, 
 def mean(xp, x, *, axis=None, keepdims=False):
     """The mean over axes; of integers its whole part."""
     number = count(xp.shape(x), axis)
-    if xp.dtype(x).kind in "iu":
-        wide = np.dtype(np.int64 if xp.dtype(x).kind == "i" else np.uint64)  # a sum of uint8 seldom fits one
+    dtype = xp.dtype(x)
+    if dtype.kind in "iu":
+        wide = np.dtype(np.int64 if dtype.kind == "i" else np.uint64)  # a sum of uint8 seldom fits one
         total = xp.sum(xp.astype(x, dtype=wide), axis=axis, keepdims=keepdims)
         whole = xp.floor_divide(xp.abs(total), xp.full(shape=(), value=number or 1, dtype=wide)) * xp.sign(total)
-        return xp.astype(whole, dtype=xp.dtype(x))
+        return xp.astype(whole, dtype=dtype)
     total = xp.sum(_counting(xp, x), axis=axis, keepdims=keepdims)
     out = total / number if number else xp.divide(total, xp.zeros_like(total))
-    return out if xp.dtype(out) == xp.dtype(x) else xp.astype(out, dtype=xp.dtype(x))
+    return out if xp.dtype(out) is dtype else xp.astype(out, dtype=dtype)
 
 
 def _counting(xp, x):
     """x in a dtype that can hold a count and a sum: float16 ends at 65504."""
-    return xp.astype(x, dtype=np.dtype(np.float32)) if xp.dtype(x) == np.float16 else x
+    return xp.astype(x, dtype=np.dtype(np.float32)) if xp.dtype(x).char == "e" else x
 
 
 mean.vjp(
