@@ -239,7 +239,8 @@ def op(kernel: Callable | None = None, **options: Any) -> Any:
     def call(*arrays: Any, **attributes: Any) -> Any:
         return apply(spec, arrays, attributes)
 
-    return _finish(spec, call, kernel.__doc__ or "", None)
+    single = len(inputs) == 1 and not variadic
+    return _finish(spec, _single_call(spec) if single else call, kernel.__doc__ or "", None)
 
 
 def _pair_up(spec: Op) -> None:
@@ -334,6 +335,39 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
                         out if spec.keep_out else None, x if spec.keep_x else None, None,
                     )  # fmt: skip
                     if len(known) > recorder.limit:
+                        recorder.prune()
+        return out
+
+    return call
+
+
+def _single_call(spec: Op) -> Callable:
+    """The call of an op of one array with attributes; whatever is out of the ordinary goes through `apply`."""
+    kernel, closed = spec.kernel, spec.closed
+
+    def call(x: Any, **attributes: Any) -> Any:
+        if type(x) is not Tensor or (closed and x._array.dtype.kind in "bO"):
+            return apply(spec, (x,), attributes)
+        try:
+            c = kernel(NUMPY, x._array, **attributes)
+        except Exception:
+            return apply(spec, (x,), attributes)  # the same again, with the error explained
+        if type(c) is _ndarray:
+            out: Any = _new(Tensor)
+            out._array = c
+            out._key = None
+        else:
+            out = tuple([wrap(v) for v in c]) if type(c) is tuple else wrap(c)
+        key = x._key
+        if key is not None and spec.differentiable:
+            recorder = thread.sole
+            if recorder is None or type(out) is not Tensor:
+                _record(thread.recorders, spec, out, (x,), attributes)
+            elif key in recorder.records:
+                record = make_record(spec, out, (x,), attributes)
+                if record is not None:
+                    recorder.records[out._key] = record
+                    if len(recorder.records) > recorder.limit:
                         recorder.prune()
         return out
 

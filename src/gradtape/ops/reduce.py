@@ -45,6 +45,8 @@ def mean(xp, x, *, axis=None, keepdims=False):
     """The mean over axes; of integers its whole part."""
     number = count(xp.shape(x), axis)
     dtype = xp.dtype(x)
+    if number and dtype.char in "fd":
+        return xp.sum(x, axis=axis, keepdims=keepdims) / number
     if dtype.kind in "iu":
         wide = np.dtype(np.int64 if dtype.kind == "i" else np.uint64)  # a sum of uint8 seldom fits one
         total = xp.sum(xp.astype(x, dtype=wide), axis=axis, keepdims=keepdims)
