@@ -22,7 +22,7 @@ class Sweep:
         self.raw = raw  # rules get arrays; otherwise tensors, so that what they do is recorded
         self.plain = plain  # cotangents are arrays or batched values; otherwise tensors
         self.needed = needed  # the keys that lead to a source
-        self.sparse = sparse  # the keys whose gradient a gather may give as IndexedSlices
+        self.sparse = sparse  # sets of the keys whose gradient a gather may give as IndexedSlices
         self.cotangents: dict[Any, Any] = {}
 
     def run(self, records: dict, keep: Any) -> None:
@@ -167,7 +167,7 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
             if op.paired:
                 x, y = (*op.inputs, "")[:2]
                 part = (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y))
-            elif op.sparse is not None and key in sweep.sparse:
+            elif op.sparse is not None and any(key in leaves for leaves in sweep.sparse):
                 part = op.sparse(xp, g, kept, attributes, shapes)
             else:
                 part = _call(rule, xp, g, kept, attributes, shapes)

@@ -379,13 +379,15 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
         if type(x) is not Tensor or type(y) is not Tensor:
             if type(x) is Tensor and isinstance(y, Convertible):
                 y = y._operand()
+                if type(y) is not Tensor:
+                    return apply(spec, (x, y), {})
             else:
                 both = pair(spec, x, y)
                 if both is NotImplemented:
                     return NotImplemented
                 x, y = both
-            if type(x) is not Tensor or type(y) is not Tensor:
-                return apply(spec, (x, y), {})
+                if type(x) is not Tensor or type(y) is not Tensor:
+                    return apply(spec, (x, y), {})
         a = x._array
         b = y._array
         dtype = a.dtype
@@ -413,15 +415,15 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
             else:
                 known = recorder.records
                 if (kx in known or ky in known) and spec.differentiable:
-                    if kx is None or ky is None or kx is NUMBER or ky is NUMBER:
-                        record = _pair_record(spec, out, x, y, kx, ky)
-                    else:
-                        out._key = object()
-                        record = (
+                    if kx and ky:
+                        new = out._key = object()
+                        known[new] = (
                             PAIR, spec, (kx, ky), a.shape, b.shape, dtype,
                             out if spec.keep_out else None, x if spec.keep_x else None, y if spec.keep_y else None,
                         )  # fmt: skip
-                    known[out._key] = record
+                    else:  # a constant, or a number
+                        record = _pair_record(spec, out, x, y, kx, ky)
+                        known[out._key] = record
                     if len(known) > recorder.limit:
                         recorder.prune()
         return out

@@ -75,7 +75,7 @@ class GradientTape:
     def _clear(self) -> None:
         self.records = {}
         self.variables = {}
-        self._leaves: set = set()
+        self._leaves: set = set()  # the keys that `watch` was given
         self._late = False  # a value was watched after it had been used
 
     # Recording
@@ -155,9 +155,8 @@ class GradientTape:
         if self._watch_accessed:
             key = variable._key
             self.variables[key] = variable
-            if variable._differentiable and key not in self.records:
+            if variable._differentiable:
                 self.records[key] = LEAF
-                self._leaves.add(key)
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables this tape tracks, in the order of their construction."""
@@ -259,9 +258,9 @@ class GradientTape:
         keys = list(map(_key_of, sources))
         wanted = set(keys)
         wanted.discard(None)
-        everything = self._leaves <= wanted and not self._late
+        everything = self.variables.keys() <= wanted and self._leaves <= wanted and not self._late
         needed = records if everything else _leading_to(wanted, records)
-        sweep = Sweep(xp, raw, raw or xp is BATCHED, needed, self._leaves if sparse else ())
+        sweep = Sweep(xp, raw, raw or xp is BATCHED, needed, (self.variables, self._leaves) if sparse else ())
         for target, seed in zip(targets, seeds):
             key = target._key
             if key not in records or records[key] is LEAF:  # counts only if it is itself a source, watched or not

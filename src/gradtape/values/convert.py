@@ -15,8 +15,11 @@ _new = object.__new__
 _INT32 = np.iinfo(np.int32)
 
 
-NUMBER = object()
-"""The key of a tensor that stands for a Python or NumPy number in an op: nobody else sees it, so nobody can watch it."""
+NUMBER = False
+"""The key of a tensor that stands for a Python or NumPy number in an op: nobody else sees it, so nobody can watch it.
+
+False, so that ``kx and ky`` tells two tracked operands from one that is a number or has no key yet.
+"""
 
 
 class Convertible:
