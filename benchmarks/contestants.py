@@ -85,12 +85,14 @@ def with_gradtape() -> Cases:
         for _ in repeat(None, OPS_PER_CALL):
             add_(a, b)
 
+    watched, other = tf.ones([16, 16]), tf.ones([16, 16])  # not those above, which no tape ever saw
+
     def recorded_add() -> None:
         with tf.GradientTape() as tape:
-            tape.watch(a)
+            tape.watch(watched)
             add_ = tf.add
             for _ in repeat(None, OPS_PER_CALL):
-                add_(a, b)
+                add_(watched, other)
 
     steps = {name: tensorflow_step(tf, name) for name in TRAINING}
     return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add}

@@ -430,14 +430,13 @@ def _leading_to(wanted: set, records: dict) -> set:
     return needed
 
 
+_PLAIN = frozenset({Tensor, Variable})
+
+
 def _leaves(structure: Any, role: str) -> list[Any]:
     """The tensors and variables in a nest; a plain list of them, by far the most frequent case, is returned itself."""
-    if type(structure) is list:
-        for value in structure:
-            if type(value) is not Variable and type(value) is not Tensor:
-                break
-        else:
-            return structure
+    if type(structure) is list and _PLAIN.issuperset(map(type, structure)):
+        return structure
     return [_differentiable(value, role) for value in nest.flatten(structure)]
 
 

@@ -13,17 +13,7 @@ from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
-# Rules avoid Python numbers where they can: NumPy spends 14,000 instructions on the 1 of ``1 - x``, 4,500 on ``x * x``.
-
-
-def _twice(x):
-    return x + x
-
-
-def _times_one_minus(g, x):
-    """g · (1 - x)"""
-    return g - g * x
-
+# Frequent rules avoid Python numbers: NumPy spends 18,500 instructions on ``1 - x`` and 4,500 on ``x * x``.
 
 # Arithmetic
 
@@ -50,7 +40,7 @@ remainder = binary(
 )  # fmt: skip
 negative = unary("negative", "-x", lambda xp, g: -g, label="Neg")
 reciprocal = unary("reciprocal", "1 / x", derivative=lambda xp, out: -out * out)
-square = unary("square", "x²", lambda xp, g, _out, x, _y: _twice(g * xp.conj(x)))
+square = unary("square", "x²", lambda xp, g, _out, x, _y: (half := g * xp.conj(x)) + half)
 
 
 def _power_exponent(xp, g, out, x, y):
@@ -102,7 +92,7 @@ exp = unary("exp", "eˣ", derivative=lambda xp, out: out)
 expm1 = unary("expm1", "eˣ - 1, exact near 0", derivative=lambda xp, out: out + 1)
 log = unary("log", "natural logarithm", lambda xp, g, x: g / xp.conj(x))
 log1p = unary("log1p", "log(1 + x), exact near 0", lambda xp, g, x: g / xp.conj(1 + x))
-sigmoid = unary("sigmoid", "1 / (1 + e⁻ˣ)", lambda xp, g, out: _times_one_minus(g * xp.conj(out), xp.conj(out)))
+sigmoid = unary("sigmoid", "1 / (1 + e⁻ˣ)", lambda xp, g, out: (h := g * xp.conj(out)) - h * xp.conj(out))
 softplus = unary("softplus", "log(1 + eˣ), without overflow", derivative=lambda xp, x: xp.sigmoid(x))
 
 
@@ -128,7 +118,7 @@ acos = unary("acos", "inverse cosine", derivative=lambda xp, x: -xp.reciprocal(x
 atan = unary("atan", "inverse tangent", derivative=lambda xp, x: xp.reciprocal(1 + x * x))
 sinh = unary("sinh", "hyperbolic sine", derivative=lambda xp, x: xp.cosh(x))
 cosh = unary("cosh", "hyperbolic cosine", derivative=lambda xp, x: xp.sinh(x))
-tanh = unary("tanh", "hyperbolic tangent", lambda xp, g, out, _x, _y: _times_one_minus(g, xp.conj(out * out)))
+tanh = unary("tanh", "hyperbolic tangent", lambda xp, g, out, _x, _y: g - g * xp.conj(out * out))
 asinh = unary("asinh", "inverse hyperbolic sine", derivative=lambda xp, x: xp.reciprocal(xp.sqrt(1 + x * x)))
 acosh = unary("acosh", "inverse hyperbolic cosine", derivative=lambda xp, out: xp.reciprocal(xp.sinh(out)))
 atanh = unary("atanh", "inverse hyperbolic tangent", derivative=lambda xp, x: xp.reciprocal(1 - x * x))
