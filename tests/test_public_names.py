@@ -108,3 +108,13 @@ def test_the_api_page_is_true(text):
             name, _, default = argument.partition("=")
             assert name in parameters
             assert not default or repr(parameters[name].default) == default
+
+
+def test_what_is_planned_says_so_and_what_to_do_until_then():
+    with pytest.raises(AttributeError, match=r"tf\.function is not there yet: compiled functions are planned; eager code"):
+        tf.function  # noqa: B018
+
+
+def test_a_wrong_name_gets_the_nearest_ones():
+    with pytest.raises(AttributeError, match=r"no attribute 'reduce_men'. Did you mean tf.reduce_mean"):
+        tf.reduce_men  # noqa: B018

@@ -99,6 +99,22 @@ _SUBMODULES = frozenset(
 )
 
 
+_PLANNED = {
+    "function": "compiled functions are planned; eager code gives the same results without the decorator",
+    "keras": "Keras on gradtape is planned; tf.Module, tf.nn and tf.optimizers are here",
+    "data": "datasets are planned; a generator of NumPy batches serves until then",
+    "train": "checkpoints are planned; variables can be pickled",
+    "summary": "event files are planned; log the numbers as you like",
+    "distribute": "distribution is planned",
+    "image": "image ops are planned",
+    "signal": "Fourier transforms are planned",
+    "while_loop": "use Python's while: eager code records what runs",
+    "cond": "use Python's if: eager code records what runs",
+    "map_fn": "use tf.stack([f(x) for x in xs])",
+    "vectorized_map": "use tf.stack([f(x) for x in xs])",
+    "py_function": "call the Python function: eager code needs no wrapper",
+}
+
 if _typing.TYPE_CHECKING:
     from gradtape import autodiff, dtypes, extend, linalg, math, nn, optimizers, random, test, testing
 
@@ -109,6 +125,8 @@ def __getattr__(name: str) -> _typing.Any:
         import importlib
 
         return importlib.import_module(f"gradtape.{name}")
+    if name in _PLANNED:
+        raise AttributeError(f"tf.{name} is not there yet: {_PLANNED[name]}.")
     import difflib
 
     near = difflib.get_close_matches(name, [*__all__, *_SUBMODULES], n=3)

@@ -9,7 +9,7 @@ from typing import Any
 from gradtape.core.backprop import Sweep, pull_several
 from gradtape.core.batching import Batched, _inner
 from gradtape.core.context import activate, thread
-from gradtape.core.op import OPS, OUTPUT, RECORDED, REGISTRY, Op
+from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
 from gradtape.errors import message
@@ -75,22 +75,7 @@ def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, varia
     for recorder in recorders:
         for variable in (x for x in sources if isinstance(x, Variable) and x.trainable):
             recorder.accessed(variable)
-    record = None
-    for recorder in recorders:
-        known = recorder.records
-        if not any(x._key in known for x in sources):
-            continue
-        if record is None:
-            record = _make_record(name, grad_fn, outs, inputs, variables, sources)
-            if record is None:
-                break
-        stored = record
-        for key in record[7]:
-            if key is not None:
-                known[key] = stored
-                stored = OUTPUT
-        if len(known) > recorder.limit:
-            recorder.prune()
+    append_record(recorders, sources, lambda: _make_record(name, grad_fn, outs, inputs, variables, sources))
     return nest.pack_sequence_as(result, outs)
 
 

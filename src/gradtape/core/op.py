@@ -569,17 +569,22 @@ def select(tensors: Any) -> Any:
 
 
 def _record(recorders: tuple, spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) -> None:
+    append_record(recorders, tensors, lambda: make_record(spec, out, tensors, attributes))
+
+
+def append_record(recorders: tuple, sources: Any, make: Callable[[], tuple | None]) -> None:
+    """Append a record to every recorder that tracks one of the sources; it is made once, if at all.
+
+    ``make`` answers None if nothing differentiable came out.
+    """
     record = None
     for recorder in recorders:
         known = recorder.records
-        for x in tensors:
-            if x._key in known:
-                break
-        else:
+        if not any(x._key in known for x in sources):
             continue
         if record is None:
-            record = make_record(spec, out, tensors, attributes)
-            if record is None:  # nothing differentiable came out
+            record = make()
+            if record is None:
                 return
         stored = record
         for key in record[7]:
