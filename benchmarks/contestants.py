@@ -87,6 +87,11 @@ def with_gradtape() -> Cases:
 
     watched, other = tf.ones([16, 16]), tf.ones([16, 16])  # not those above, which no tape ever saw
 
+    def add_after_watch() -> None:
+        add_ = tf.add
+        for _ in repeat(None, OPS_PER_CALL):
+            add_(watched, other)
+
     def recorded_add() -> None:
         with tf.GradientTape() as tape:
             tape.watch(watched)
@@ -95,7 +100,7 @@ def with_gradtape() -> Cases:
                 add_(watched, other)
 
     steps = {name: tensorflow_step(tf, name) for name in TRAINING}
-    return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add}
+    return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add, "add after watch": add_after_watch}
 
 
 def tensorflow_step(tf: Any, name: str) -> Callable:
