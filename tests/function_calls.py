@@ -1,6 +1,6 @@
-"""Calls of TensorFlow's functions, one expression per line of goldens/functions.txt, and what came of each as plain data.
+"""Calls of TensorFlow's functions, one expression per line of goldens/functions/*.txt, and what came of each as plain data.
 
-The same code runs on TensorFlow (tools/record_function_goldens.py) and on gradtape (tests/test_toplevel.py).
+The same code runs on TensorFlow (tools/record_function_goldens.py) and on gradtape (tests/test_function_goldens.py).
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from typing import Any
 
 import numpy as np
 
-FOLDER = Path(__file__).parent / "goldens"
-CALLS = FOLDER.joinpath("functions.txt").read_text().splitlines()
+FOLDER = Path(__file__).parent / "goldens" / "functions"
+FAMILIES = sorted(path.stem for path in FOLDER.glob("*.txt") if not path.stem.endswith(".differs"))
+
+
+def calls(family: str) -> list[str]:
+    """The expressions of a family; blank lines and comments are for the reader."""
+    lines = (FOLDER / f"{family}.txt").read_text().splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 def outcome(tf: Any, call: str) -> dict:
@@ -24,8 +30,16 @@ def outcome(tf: Any, call: str) -> dict:
             target = function(*sources)
         return tape.gradient(target, sources)
 
+    def floats(*shape: int, seed: int = 0, dtype: Any = "float32") -> Any:
+        """The same numbers, between -1 and 1, everywhere."""
+        return tf.constant(np.random.RandomState(seed).uniform(-1, 1, shape).astype(dtype))
+
+    def nth(iterable: Any, count: int = 1000) -> list:
+        """The first elements of something that can be iterated."""
+        return [element for _, element in zip(range(count), iterable)]
+
     x, v, i = tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([3.0, 1.0, 2.0]), tf.constant([1, 2, 3])
-    names = {"tf": tf, "np": np, "gradient": gradient, "x": x, "v": v, "i": i}
+    names = {"tf": tf, "np": np, "gradient": gradient, "floats": floats, "nth": nth, "x": x, "v": v, "i": i}
     try:
         return {"value": plain(eval(call, names))}
     except Exception as error:
@@ -34,15 +48,20 @@ def outcome(tf: Any, call: str) -> dict:
 
 def plain(value: Any) -> Any:
     """A result as lists, numbers and strings."""
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
+    if hasattr(value, "row_splits"):
+        return {"flat_values": plain(value.flat_values), "splits": [plain(part) for part in value.nested_row_splits]}
     if hasattr(value, "values") and hasattr(value, "indices"):
-        return {"values": plain(value.values), "indices": plain(value.indices)}
+        parts = {"values": plain(value.values), "indices": plain(value.indices)}
+        return {**parts, "dense_shape": plain(value.dense_shape)} if type(value).__name__ == "SparseTensor" else parts
     if not hasattr(value, "numpy"):
         return str(value)
     array = np.asarray(value.numpy())
     if array.dtype.kind in "OSU":
-        flat = [part.decode() if isinstance(part, bytes) else str(part) for part in array.ravel()]
+        flat = [part.decode("latin-1") if isinstance(part, bytes) else str(part) for part in array.ravel()]
     elif array.dtype.kind == "c":
         flat = [[float(part.real), float(part.imag)] for part in array.ravel()]
     elif array.dtype.kind in "iub":

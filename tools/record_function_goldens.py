@@ -1,8 +1,8 @@
-"""Record what TensorFlow's functions return and refuse, for tests/test_toplevel.py.
+"""Record what TensorFlow's functions return and refuse, for tests/test_function_goldens.py.
 
-Run it with a Python that has TensorFlow:
+Run it with a Python that has TensorFlow; without arguments it records every family:
 
-    python tools/record_function_goldens.py tests/goldens/functions.json
+    python tools/record_function_goldens.py [family …]
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from function_calls import CALLS, outcome
+from function_calls import FAMILIES, FOLDER, calls, outcome
 
 NOISE = re.compile(r"\{\{function_node[^}]*\}\} |\s*(; NodeDef|\[Op:|, node name|name: ).*", re.DOTALL)
 
 
 def main() -> None:
-    found = {}
-    for call in CALLS:
-        found[call] = outcome(tf, call)
-        if "text" in found[call]:
-            found[call]["text"] = NOISE.sub("", found[call]["text"])[:200]
-    lines = ",\n".join(f"{json.dumps(call)}: {json.dumps(what)}" for call, what in found.items())
-    Path(sys.argv[1]).write_text(f'{{"tensorflow": "{tf.__version__}", "calls": {{\n{lines}\n}}}}\n')
+    for family in sys.argv[1:] or FAMILIES:
+        found = {}
+        for call in calls(family):
+            found[call] = outcome(tf, call)
+            if "text" in found[call]:
+                found[call]["text"] = NOISE.sub("", found[call]["text"])[:200]
+        lines = ",\n".join(f"{json.dumps(call)}: {json.dumps(what)}" for call, what in found.items())
+        (FOLDER / f"{family}.json").write_text(f'{{"tensorflow": "{tf.__version__}", "calls": {{\n{lines}\n}}}}\n')
 
 
 if __name__ == "__main__":

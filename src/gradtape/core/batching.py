@@ -126,7 +126,8 @@ def _entry(name: str, rule: Callable) -> Callable:
         xp = _namespace(args)
         if not any(type(x) is Batched for x in args):
             return getattr(xp, name)(*args, **attributes)
-        return Batched(rule(xp, name, *args, **attributes))
+        value = rule(xp, name, *args, **attributes)
+        return tuple(map(Batched, value)) if type(value) is tuple else Batched(value)
 
     return call
 
@@ -144,6 +145,8 @@ def _loop(xp: Any, name: str, *args: Any, **attributes: Any) -> Any:
         getattr(xp, name)(*(xp.getitem(x.value, index=(i,)) if type(x) is Batched else x for x in args), **attributes)
         for i in range(size)
     ]
+    if type(rows[0]) is tuple:
+        return tuple(xp.stack(*parts, axis=0) for parts in zip(*rows))
     return xp.stack(*rows, axis=0)
 
 
