@@ -1,5 +1,6 @@
 """TensorFlow's ``tf.autodiff``."""
 
+from gradtape.core.forward import ForwardAccumulator
 from gradtape.core.tape import GradientTape
 
-__all__ = ["GradientTape"]
+__all__ = ["ForwardAccumulator", "GradientTape"]

@@ -15,21 +15,26 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.callsite import logger
+from gradtape.core.context import thread
 from gradtape.core.op import RECORDED
-from gradtape.values.tensor import BatchedTensor, Tensor, store
+from gradtape.values.tensor import BatchedTensor, Tensor, store, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 
 
 class Batched:
-    """A value for each index of a leading axis that rules do not see: ``shape`` is that of one value."""
+    """A value for each index of a leading axis that rules do not see: ``shape`` is that of one value.
 
-    __slots__ = ("value",)
+    Batches nest. The array inside one of a higher ``level`` may be a tensor that holds one of a lower level.
+    """
+
+    __slots__ = ("level", "value")
     __array_priority__ = 200
     __array_ufunc__ = None  # ndarray + Batched asks Batched
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, level: int = 1) -> None:
         self.value = value
+        self.level = level
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -52,6 +57,21 @@ class Batched:
 
 
 store(Batched, BatchedTensor)
+
+
+def level() -> int:
+    """How many batch axes the code that runs now is inside of."""
+    return thread.level
+
+
+@contextmanager
+def deeper() -> Iterator[int]:
+    """Context manager: one batch axis more; gives its level."""
+    thread.level += 1
+    try:
+        yield thread.level
+    finally:
+        thread.level -= 1
 
 
 class _Batched:
@@ -123,11 +143,14 @@ def _rule(*names: str) -> Callable:
 
 def _entry(name: str, rule: Callable) -> Callable:
     def call(*args: Any, **attributes: Any) -> Any:
-        xp = _namespace(args)
-        if not any(type(x) is Batched for x in args):
-            return getattr(xp, name)(*args, **attributes)
-        value = rule(xp, name, *args, **attributes)
-        return tuple(map(Batched, value)) if type(value) is tuple else Batched(value)
+        levels = {x.level for x in args if type(x) is Batched}
+        if not levels:
+            return getattr(_namespace(args), name)(*args, **attributes)
+        top = max(levels)
+        if len(levels) > 1:  # batches of lower levels are plain values to the highest
+            args = tuple([wrap(x) if type(x) is Batched and x.level < top else x for x in args])
+        value = rule(_namespace(args), name, *args, **attributes)
+        return tuple([Batched(v, top) for v in value]) if type(value) is tuple else Batched(value, top)
 
     return call
 
@@ -329,6 +352,78 @@ def _einsum(xp: Any, name: str, *xs: Any, equation: str) -> Any:
     terms = [letter + t if type(x) is Batched else t for t, x in zip(inputs.split(","), xs)]
     values = [x.value if type(x) is Batched else x for x in xs]
     return xp.einsum(*values, equation=f"{','.join(terms)}->{letter}{output}")
+
+
+@_rule("solve", "triangular_solve", "tridiagonal_solve")
+def _solve(xp: Any, name: str, x: Any, y: Any, **attributes: Any) -> Any:
+    if type(x) is not Batched and _rank(x) == y.ndim == 2:  # one matrix: the batch becomes columns
+        batch, rows, columns = xp.shape(y.value)
+        flat = xp.reshape(xp.transpose(y.value, axes=(1, 0, 2)), shape=(rows, batch * columns))
+        value = getattr(xp, name)(x, flat, **attributes)
+        return xp.transpose(xp.reshape(value, shape=(rows, batch, columns)), axes=(1, 0, 2))
+    rank = max(_rank(x), _rank(y))
+    return getattr(xp, name)(_aligned(xp, x, rank), _aligned(xp, y, rank), **attributes)
+
+
+@_rule(*(name for name in dialect.LINALG if "solve" not in name))
+def _decomposition(xp: Any, name: str, x: Any, **attributes: Any) -> Any:
+    return getattr(xp, name)(x.value, **attributes)
+
+
+# Convolution: axes by letter, with the channels split into groups G. Values that are all batched join the groups; a batch of
+# one argument alone joins an axis that the other does not have.
+
+_ARRAY, _RESULT, _FILTER = "nsGc", "nsGo", "kcGo"
+_FACES: dict[str, tuple[str, str, str, str, str]] = {
+    "conv": (_ARRAY, _FILTER, _RESULT, "n", "o"),
+    "conv_input": (_RESULT, _FILTER, _ARRAY, "n", "c"),
+    "conv_filter": (_ARRAY, _RESULT, _FILTER, "c", "o"),
+}
+
+
+@_rule("conv", "conv_input", "conv_filter")
+def _convolution(xp: Any, name: str, x: Any, y: Any, *, groups: int, **attributes: Any) -> Any:
+    *layouts, result, free_x, free_y = _FACES[name]
+    both = type(x) is type(y)
+    letter = "G" if both else free_x if type(x) is Batched else free_y
+    size = next(xp.shape(a.value)[0] for a in (x, y) if type(a) is Batched)
+    folded = [_folded(xp, a.value, form, letter, groups) if type(a) is Batched else a for a, form in zip((x, y), layouts)]
+    value = getattr(xp, name)(*folded, groups=groups * size if both else groups, **attributes)
+    return _unfolded(xp, value, result, letter, groups, size)
+
+
+def _axis_of(layout: str, letter: str, rank: int) -> int:
+    """Where a letter's axis is among ``rank`` axes, the last of them split in two; s and k stand for all axes of space."""
+    index = layout.index(letter)
+    return index if letter == "n" else index - len(layout) + rank + 1
+
+
+def _folded(xp: Any, value: Any, layout: str, letter: str, groups: int) -> Any:
+    batch, *shape, channels = xp.shape(value)
+    split = [*shape, groups, channels // groups]
+    axis = _axis_of(layout, letter, len(shape) + 1)
+    value = xp.reshape(value, shape=(batch, *split))
+    value = xp.transpose(value, axes=(*range(1, axis + 1), 0, *range(axis + 1, len(split) + 1)))
+    split[axis] *= batch
+    return xp.reshape(value, shape=(*split[:-2], split[-2] * split[-1]))
+
+
+def _unfolded(xp: Any, value: Any, layout: str, letter: str, groups: int, batch: int) -> Any:
+    *shape, channels = xp.shape(value)
+    axis = _axis_of(layout, letter, len(shape) + 1)
+    whole = groups * batch if letter == "G" else groups
+    split = [*shape, whole, channels // whole]
+    split[axis : axis + 1] = [batch, split[axis] // batch]
+    value = xp.transpose(xp.reshape(value, shape=tuple(split)), axes=(axis, *(i for i in range(len(split)) if i != axis)))
+    _, *shape, groups, channels = xp.shape(value)
+    return xp.reshape(value, shape=(batch, *shape, groups * channels))
+
+
+@_rule("windows", "windows_transpose")
+def _windows(xp: Any, name: str, x: Any, **attributes: Any) -> Any:
+    batch, examples, *shape = xp.shape(x.value)
+    value = getattr(xp, name)(xp.reshape(x.value, shape=(batch * examples, *shape)), **attributes)
+    return xp.reshape(value, shape=(batch, examples, *xp.shape(value)[1:]))
 
 
 for _name in dialect.CREATION:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.backprop import Sweep, pull_several
-from gradtape.core.batching import Batched, _inner
+from gradtape.core.batching import Batched, _inner, level
 from gradtape.core.context import activate, thread
 from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
 from gradtape.core.tape import GradientTape, UnconnectedGradients
@@ -152,27 +152,29 @@ def _on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> l
 
     In a Jacobian it sees one upstream gradient at a time, so that any Python code in it works.
     """
-    batched = next((g for g in gs if type(g) is Batched), None)
+    # A batch that surrounds the function (vectorized_map) is in its own values too; the rows of a Jacobian are not.
+    rows_of = [g for g in gs if type(g) is Batched and g.level > level()]
+    batched = rows_of[0] if rows_of else None
     if batched is None:
         return [_part(p, s, k, gs[0]) for p, s, k in zip(function(*map(_as_tensor, gs)), shapes, kinds)]
     rows: list[list] = []
     count = len(_as_tensor(batched.value))
     if not count:  # an empty target: nothing to ask, but the shapes are known
         xp = _inner(batched.value)
-        return [None if s is None else Batched(xp.zeros(shape=(0, *s), dtype=k)) for s, k in zip(shapes, kinds)]
+        return [None if s is None else Batched(xp.zeros(shape=(0, *s), dtype=k), batched.level) for s, k in zip(shapes, kinds)]
     for i in range(count):
-        row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if type(g) is Batched else _as_tensor(g) for g in gs]
+        row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if any(g is r for r in rows_of) else _as_tensor(g) for g in gs]
         rows.append([_part(p, s, k, batched.value) for p, s, k in zip(function(*row), shapes, kinds)])
-    return [_stacked(column) for column in zip(*rows)]
+    return [_stacked(column, batched.level) for column in zip(*rows)]
 
 
-def _stacked(column: tuple) -> Any:
+def _stacked(column: tuple, level: int) -> Any:
     """The rows of one gradient as one batched value; None, if all are None, and otherwise zeros for each None."""
     like = next((p for p in column if p is not None), None)
     if like is None:
         return None
     xp = _inner(like)
-    return Batched(xp.stack(*(xp.zeros_like(like) if p is None else p for p in column), axis=0))
+    return Batched(xp.stack(*(xp.zeros_like(like) if p is None else p for p in column), axis=0), level)
 
 
 def _as_tensor(value: Any) -> Tensor:

@@ -24,6 +24,7 @@ class Module:
     """
 
     _ignored = frozenset({"_name", "_scope"})
+    _deferred: Any = None  # a restored checkpoint that waits for attributes not made yet
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -33,6 +34,11 @@ class Module:
                 f"{name!r} is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
             )
         self._name = name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if self._deferred is not None:
+            self._deferred(self, name)
 
     @property
     def name(self) -> str:

@@ -63,7 +63,7 @@ class Op:
     """A kernel with its derivative rules."""
 
     __slots__ = (
-        "alone", "closed", "defaults", "differentiable", "doc", "inputs",
+        "affine", "alone", "closed", "defaults", "differentiable", "doc", "forward", "inputs",
         "joint", "keep_out", "keep_x", "keep_y", "keeps", "kernel", "label", "name", "paired", "pull", "rule_x",
         "rule_y", "rules", "same", "sparse", "variadic",
     )  # fmt: skip
@@ -100,6 +100,8 @@ class Op:
         self.keep_out = self.keep_x = self.keep_y = False  # the same, for ops of one or two arrays
         self.alone: tuple = ()  # and for the rule of each input alone
         self.pull: Callable = pull_general
+        self.forward: Callable | None = None  # how tangents pass it; found at the first one
+        self.affine = False  # the kernel adds a constant, though no rule reads a value
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.inputs)})>"
@@ -274,9 +276,10 @@ def _finish(spec: Op, call: Any, doc: str, rules: tuple | None) -> Callable:
     call.__doc__ = spec.doc = doc
     call.op = spec
 
-    def vjp(*rules: Callable | None, sparse: Callable | None = None) -> Callable:
+    def vjp(*rules: Callable | None, sparse: Callable | None = None, affine: bool = False) -> Callable:
         spec.set_rules(rules)
         spec.sparse = sparse
+        spec.affine = affine
         return call
 
     def nondifferentiable() -> Callable:
@@ -510,7 +513,9 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
             xp = select(tensors)
             break
     arrays = [t._array for t in tensors]
-    if len(arrays) > 1 or (spec.closed and arrays[0].dtype.kind in "bO"):
+    if xp is not NUMPY and thread.recorders:
+        arrays = _inside(tensors, arrays)
+    if len(arrays) > 1 or (spec.closed and tensors[0]._array.dtype.kind in "bO"):
         _check_dtypes(spec, tensors)
     try:
         if xp is NUMPY:
@@ -569,6 +574,17 @@ def select(tensors: Any) -> Any:
     return xp
 
 
+def _inside(tensors: Any, arrays: list) -> list:
+    """The operands of a batched op. A tensor that is not batched stays one, so that the work inside the batch is recorded."""
+    if not any(type(t) is BatchedTensor for t in tensors):
+        return arrays
+    known = [recorder.records for recorder in thread.recorders]
+    return [
+        t if type(t) is not BatchedTensor and any(t._key in records for records in known) else a
+        for t, a in zip(tensors, arrays)
+    ]
+
+
 def _record(recorders: tuple, spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) -> None:
     append_record(recorders, tensors, lambda: make_record(spec, out, tensors, attributes))
 
@@ -617,7 +633,9 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
         if out._array.dtype is not a.dtype and out._array.dtype not in trainable:
             return None
         key = out._key = object()
-        return pull_general, spec, (x._key,), (a.shape,), (a.dtype,), kept, attributes, (key,), None
+        return pull_general, spec, (x._key,), (a.shape,), (a.dtype,), kept, attributes, (key,), (
+            (out._array.shape, out._array.dtype),
+        )
     outs = out if type(out) is tuple else (out,)
     for o in outs:
         if o._array.dtype in trainable:
@@ -629,9 +647,8 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
         if x._key is None and x._array.dtype in trainable:
             x._key = object()
     arrays = [x._array for x in tensors]
-    several = len(outs) > 1
     return (
-        pull_several if several else pull_general,
+        pull_several if len(outs) > 1 else pull_general,
         spec,
         tuple([x._key for x in tensors]),
         tuple([a.shape for a in arrays]),
@@ -639,5 +656,5 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
         kept,
         attributes,
         keys,
-        [(o._array.shape, o._array.dtype) for o in outs] if several else None,
+        [(o._array.shape, o._array.dtype) for o in outs],
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core import jacobian as jacobians
 from gradtape.core.backprop import Sweep, pull_general, pull_several
 from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.callsite import warn_at_site
@@ -41,7 +42,6 @@ _LOOP_NEEDS_PERSISTENT = (
     "GradientTape must be created with persistent=True to compute the {} with eager execution enabled and with  "
     "experimental_use_pfor set to False."
 )
-_JACOBIAN_BYTES = 256 * 2**20  # cotangents of a Jacobian are swept in chunks of about this size
 
 
 class UnconnectedGradients(enum.Enum):
@@ -314,10 +314,19 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
+        *,
+        mode: str = "auto",
+        chunk_size: int | None = None,
+        max_bytes: float | None = None,
     ) -> Any:
-        """The derivative of every target element: for each source a tensor of shape ``target.shape + source.shape``."""
+        """The derivative of every target element: for each source a tensor of shape ``target.shape + source.shape``.
+
+        ``mode``: ``'reverse'`` computes rows, ``'forward'`` columns, ``'auto'`` whichever are fewer. ``chunk_size`` of them
+        are computed at once, by default as many as fit ``max_bytes`` (256 MiB), the result included if it is given.
+        """
         if not experimental_use_pfor and not self._persistent and self.records is not None:
             raise RuntimeError(_LOOP_NEEDS_PERSISTENT.format("jacobian"))
+        jacobians.check_options(chunk_size, max_bytes, mode)
         self._begin("jacobian")
         if isinstance(target, (list, tuple, dict)):
             raise AttributeError(
@@ -331,19 +340,40 @@ class GradientTape:
         unconnected = _unconnected(unconnected_gradients)
         flat = _leaves(sources, "source")
         target = _differentiable(self._dense(target), "target")
+        chunks = jacobians.Chunks(chunk_size, max_bytes)
+        results = self._columns(target, flat, mode, chunks, experimental_use_pfor)
+        rest = [i for i, found in enumerate(results) if found is None]
+        if rest or not flat:
+            rows = self._rows(target, [flat[i] for i in rest], chunks, experimental_use_pfor)
+            for i, found in zip(rest, rows):
+                results[i] = found
         shape = _shape(target)
-        size = int(np.prod(shape))
-        seeds = np.eye(size, dtype=_tensor(target)._array.dtype).reshape(size, *shape)
-        columns = self._batched(target, seeds, flat, experimental_use_pfor)
-        results = []
-        for source, rows in zip(flat, columns):
-            full = shape + _shape(source)
-            if rows is None:
-                zero = unconnected is UnconnectedGradients.ZERO
-                results.append(wrap(np.zeros(full, _tensor(source)._array.dtype)) if zero else None)
-            else:
-                results.append(RECORDED.reshape(rows, shape=full))
+        for i, source in enumerate(flat):
+            if results[i] is None and unconnected is UnconnectedGradients.ZERO:
+                results[i] = wrap(np.zeros(shape + _shape(source), _tensor(source)._array.dtype))
         return nest.pack_sequence_as(sources, results)
+
+    def _columns(self, target: Any, sources: list, mode: str, chunks: Any, batched: bool) -> list:
+        """The Jacobians that forward mode gives; None for those that are left to the rows."""
+        if not batched or mode == "reverse" or (mode == "auto" and not jacobians.prefers_forward(self, target, sources)):
+            return [None] * len(sources)
+        found = jacobians.columns(self, target, sources, chunks)
+        if not self._persistent and None not in found:
+            self.records = None
+        return found
+
+    def _rows(self, target: Any, sources: list, chunks: Any, batched: bool) -> list:
+        shape, array = _shape(target), _tensor(target)._array
+        size = int(np.prod(shape))
+        records = self.records
+        result = sum(size * array.dtype.itemsize * int(np.prod(_shape(s))) for s in sources)
+        path = _leading_to({s._key for s in sources} - {None}, records)
+        step = chunks.step(size, records, path, [target, *sources], result)
+        found = jacobians.rows(self, target, jacobians.units(size, shape, array.dtype), size, sources, batched, step)
+        return [
+            None if rows is None else RECORDED.reshape(rows, shape=shape + _shape(source))
+            for source, rows in zip(sources, found)
+        ]
 
     def batch_jacobian(
         self,
@@ -352,16 +382,20 @@ class GradientTape:
         unconnected_gradients: Any = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
+        *,
+        chunk_size: int | None = None,
+        max_bytes: float | None = None,
     ) -> Tensor:
         """The Jacobian of each row: from target ``[b, y…]`` and source ``[b, x…]`` a tensor ``[b, y…, x…]``.
 
-        Row i of the target must depend on row i of the source alone.
+        Row i of the target must depend on row i of the source alone. ``chunk_size`` and ``max_bytes`` as in `jacobian`.
         """
         if self.records is None:
             raise RuntimeError(_USED.replace("to compute", "tocompute"))
         if not experimental_use_pfor and not self._persistent:
             text = _LOOP_NEEDS_PERSISTENT.format("batch_jacobian")
             raise RuntimeError(text.replace("enabled and with  ", "enabled and  with "))
+        jacobians.check_options(chunk_size, max_bytes, "reverse")
         self._begin("batch_jacobian")
         _unconnected(unconnected_gradients)
         target, source = _differentiable(self._dense(target), "target"), _differentiable(source, "source")
@@ -376,8 +410,14 @@ class GradientTape:
                 "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
             )
         dtype = _tensor(target)._array.dtype
-        seeds = np.broadcast_to(np.eye(size, dtype=dtype).reshape(size, 1, *shape[1:]), (size, *shape))
-        (rows,) = self._batched(target, seeds, [source], experimental_use_pfor)
+        unit = jacobians.units(size, (1, *shape[1:]), dtype)
+        result = size * int(np.prod(inner)) * dtype.itemsize
+        path = _leading_to({source._key} - {None}, self.records)
+        step = jacobians.Chunks(chunk_size, max_bytes).step(size, self.records, path, [target, source], result)
+        (rows,) = jacobians.rows(
+            self, target, lambda i, j: np.broadcast_to(unit(i, j), (j - i, *shape)), size, [source],
+            experimental_use_pfor, step,
+        )  # fmt: skip
         if rows is None:
             return wrap(np.zeros(shape + inner[1:], dtype))
         rank = len(inner)
@@ -395,29 +435,6 @@ class GradientTape:
             return convert_to_tensor(target)
         finally:
             self._pause()
-
-    def _batched(self, target: Any, seeds: np.ndarray, sources: list, batched: bool) -> list[Tensor | None]:
-        """The cotangents of the sources for each row of seeds, stacked; swept in chunks, or one by one."""
-        count = len(seeds)
-        batched = batched or not count  # no row to loop over, but the shapes come from a sweep
-        widest = max([1, *(int(np.prod(_shape(s))) for s in sources)]) * seeds.dtype.itemsize
-        step = max(1, min(count, _JACOBIAN_BYTES // widest)) if batched else 1
-        raw = not self._is_recorded_elsewhere([target])
-        chunks: list[list] = [[] for _ in sources]
-        for start in range(0, max(count, 1), step):
-            rows: Any = seeds[start : start + step]
-            seed = Batched(rows if raw else wrap(rows)) if batched else wrap(rows[0])
-            found = self._pull_back([target], [seed], sources, last=start + step >= count, sparse=False)
-            for chunk, g, source in zip(chunks, found, sources):
-                if g is None:
-                    continue
-                if type(g) is not Batched:  # does not depend on the seed, or one row at a time
-                    g = g if isinstance(g, Tensor) else wrap(g)
-                    g = RECORDED.broadcast_to(g, shape=(len(rows), *_shape(source)))
-                else:
-                    g = g.value if isinstance(g.value, Tensor) else wrap(g.value)
-                chunk.append(g)
-        return [None if not c else (c[0] if len(c) == 1 else RECORDED.concatenate(*c, axis=0)) for c in chunks]
 
 
 def _leading_to(wanted: set, records: dict) -> set:
