@@ -17,9 +17,20 @@ import numpy as np
 from gradtape.core.callsite import logger
 from gradtape.core.context import thread
 from gradtape.core.op import RECORDED
+from gradtape.errors import message
 from gradtape.values.tensor import BatchedTensor, Tensor, store, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
+
+_NO_VALUE = message(
+    "The value of one element was asked for, but all elements are computed at once.",
+    received="a tensor inside vectorized_map, as an array, number or truth value",
+    fix="tf.where and tf.cond on tensors; or tf.map_fn, which computes one element at a time",
+)
+
+
+class NotVectorizable(TypeError):
+    """Something that has no meaning for all elements of a batch at once."""
 
 
 class Batched:
@@ -55,23 +66,33 @@ class Batched:
     def __repr__(self) -> str:
         return f"Batched({self.value!r})"
 
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise NotVectorizable(_NO_VALUE)
+
 
 store(Batched, BatchedTensor)
 
 
+def _no_value(self: BatchedTensor) -> np.ndarray:
+    raise NotVectorizable(_NO_VALUE)
+
+
+BatchedTensor._host = _no_value  # type: ignore[method-assign,assignment]
+
+
 def level() -> int:
     """How many batch axes the code that runs now is inside of."""
-    return thread.level
+    return len(thread.batch)
 
 
 @contextmanager
-def deeper() -> Iterator[int]:
-    """Context manager: one batch axis more; gives its level."""
-    thread.level += 1
+def deeper(size: int) -> Iterator[int]:
+    """Context manager: one batch axis of ``size`` more; gives its level."""
+    thread.batch = (*thread.batch, size)
     try:
-        yield thread.level
+        yield len(thread.batch)
     finally:
-        thread.level -= 1
+        thread.batch = thread.batch[:-1]
 
 
 class _Batched:
@@ -209,7 +230,7 @@ def _reduction(xp: Any, name: str, x: Any, *, axis: Any = None, keepdims: bool =
     return getattr(xp, name)(x.value, axis=_shift(axis, x.ndim), keepdims=keepdims)
 
 
-@_rule("argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "flip", "roll", "repeat", "squeeze")
+@_rule("argmax", "argmin", "cumsum", "cumprod", "sort", "argsort", "flip", "roll", "repeat", "squeeze", *dialect.FOURIER)
 def _along_axis(xp: Any, name: str, x: Any, *, axis: Any, **attributes: Any) -> Any:
     return getattr(xp, name)(x.value, axis=_shift(axis, x.ndim), **attributes)
 
@@ -365,7 +386,12 @@ def _solve(xp: Any, name: str, x: Any, y: Any, **attributes: Any) -> Any:
     return getattr(xp, name)(_aligned(xp, x, rank), _aligned(xp, y, rank), **attributes)
 
 
-@_rule(*(name for name in dialect.LINALG if "solve" not in name))
+@_rule("pinv")
+def _pinv(xp: Any, name: str, x: Any, cutoff: Any) -> Any:
+    return xp.pinv(*_all_batched(xp, (x, cutoff)))
+
+
+@_rule(*(name for name in dialect.LINALG if "solve" not in name and name != "pinv"))
 def _decomposition(xp: Any, name: str, x: Any, **attributes: Any) -> Any:
     return getattr(xp, name)(x.value, **attributes)
 

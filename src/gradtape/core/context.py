@@ -24,7 +24,7 @@ class _Thread(threading.local):
     # Class attributes: the defaults of every new thread.
     recorders: tuple = ()  # in order of entry
     sole: Any = NOBODY  # the only recorder, which is what nearly every op asks for; None if there are several
-    level: int = 0  # of nested batches
+    batch: tuple = ()  # the sizes of the batch axes that the running code is inside of
 
 
 thread = _Thread()

@@ -119,7 +119,7 @@ def columns(tape: Any, target: Any, sources: list, chunks: Chunks) -> list[Tenso
     """The Jacobian with respect to each source, by pushing unit tangents through the records; None if none arrives."""
     records = dict(tape.records)
     path = _ancestors(target._key, records)
-    result = []
+    result: list[Tensor | None] = []
     for source in sources:
         array, goal = array_of(source), array_of(target)
         if source._key not in path:

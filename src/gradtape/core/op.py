@@ -36,6 +36,10 @@ OPS: dict[str, Callable] = {}
 """Every op by name, as the function that users call; the `Op` behind it is its attribute ``op``."""
 
 
+MADE: list[Callable] = []
+"""Called with every op that is made from now on."""
+
+
 REGISTRY: dict[str, Callable | None] = {}
 """Gradient functions that users registered, by the label of the op; None: declared to have none."""
 
@@ -290,6 +294,8 @@ def _finish(spec: Op, call: Any, doc: str, rules: tuple | None) -> Callable:
     if rules is not None:
         spec.set_rules(rules)
     OPS[spec.name] = call
+    for observer in MADE:
+        observer(call)
     if spec.name in _DIALECT:
         setattr(RECORDED, spec.name, call)
     return call
@@ -568,6 +574,8 @@ def select(tensors: Any) -> Any:
                 from gradtape.core.batching import BATCHED
 
                 return BATCHED
+            if hasattr(type(x), "xp"):  # storage that brings its own namespace
+                return type(x).xp
             from gradtape.xp import jax as JAX
 
             xp = JAX

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.batching import NotVectorizable
 from gradtape.core.variable import Variable
+from gradtape.errors import message
 from gradtape.ops import elementwise, indexing, reduce, shape
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
@@ -39,7 +41,7 @@ def leaves(args: Any) -> Iterator[Any]:
 def as_numpy(value: Any) -> Any:
     """The argument with every tensor in it as an array that cannot be written to."""
     if isinstance(value, BatchedTensor):
-        raise TypeError("This NumPy function has no rule for vectorised derivatives.\n  Fix:      use the tf function instead.")
+        raise NotVectorizable(message("This NumPy function has no rule for vectorised values.", fix="use the tf function"))
     if isinstance(value, (Tensor, Variable)):
         return np.asarray(value)
     if isinstance(value, Convertible):

@@ -150,6 +150,18 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
         assert_same_structure(child1, child2, check_types)
 
 
+def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
+    """The parts of ``input_tree`` at the leaves of ``shallow_tree``; what is nested deeper stays together."""
+    if not is_nested(shallow_tree):
+        return [input_tree]
+    if not is_nested(input_tree):
+        assert_same_structure(shallow_tree, input_tree, check_types=False)
+    inner, outer = dict(_children(input_tree)), dict(_children(shallow_tree))
+    if inner.keys() != outer.keys():
+        raise ValueError(f"{_STRUCTURES}\n\nFirst structure: {shallow_tree!r}\n\nSecond structure: {input_tree!r}")
+    return [leaf for key, child in outer.items() for leaf in flatten_up_to(child, inner[key])]
+
+
 def _kind(structure: Any) -> type:
     """dict, OrderedDict and defaultdict count as one kind; everything else is its own."""
     return Mapping if isinstance(structure, Mapping) else type(structure)  # type: ignore[type-abstract]

@@ -1,0 +1,1 @@
+"""Derivatives of functions: products, Jacobians, Hessians, per-example gradients, Taylor series, sparsity."""
