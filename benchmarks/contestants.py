@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from problems import JACOBIAN, LEARNING_RATE, TRAINING
+from problems import CONVOLUTION, JACOBIAN, LEARNING_RATE, PIPELINE, TRAINING
 
 Cases = dict[str, Callable[[], Any]]
 
@@ -100,6 +100,8 @@ def with_gradtape() -> Cases:
                 add_(watched, other)
 
     steps = {name: tensorflow_step(tf, name) for name in TRAINING}
+    steps["convolution"] = tensorflow_convolution(tf)
+    steps["pipeline"] = tensorflow_pipeline(tf)
     return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add, "add after watch": add_after_watch}
 
 
@@ -123,6 +125,30 @@ def tensorflow_step(tf: Any, name: str) -> Callable:
     return step
 
 
+def tensorflow_convolution(tf: Any) -> Callable:
+    """conv2d forward and backward, the sum of squares being the loss; gives the gradient of the filters."""
+    x, w = (tf.constant(a) for a in CONVOLUTION.arrays())
+
+    def convolve() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            y = tf.nn.conv2d(x, w, strides=1, padding="SAME")
+        _, by_filters = tape.gradient(y, [x, w], output_gradients=y)
+        return by_filters
+
+    return convolve
+
+
+def tensorflow_pipeline(tf: Any) -> Callable:
+    """A pass over a dataset: slices, shuffled with a full buffer, in batches; gives how many rows came."""
+    dataset = tf.data.Dataset.from_tensor_slices(PIPELINE.arrays()).shuffle(PIPELINE.rows).batch(PIPELINE.batch)
+
+    def once() -> Any:
+        return sum(x.shape[0] for x, _ in dataset)
+
+    return once
+
+
 # The peers
 
 
@@ -130,7 +156,8 @@ def with_tensorflow() -> Cases:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
-    return {name: tensorflow_step(tf, name) for name in TRAINING}
+    others = {"convolution": tensorflow_convolution(tf), "pipeline": tensorflow_pipeline(tf)}
+    return {**{name: tensorflow_step(tf, name) for name in TRAINING}, **others}
 
 
 def with_torch() -> Cases:

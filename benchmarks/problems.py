@@ -43,5 +43,38 @@ class Jacobian:
         return first, second, rng.normal(size=(1, self.inputs)).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class Convolution:
+    """A square image of some channels through one layer of square filters, padded to keep its size."""
+
+    batch: int
+    length: int
+    channels: int
+    outputs: int
+    size: int
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Images and filters, float32."""
+        rng = np.random.default_rng(0)
+        images = rng.normal(size=(self.batch, self.length, self.length, self.channels))
+        filters = rng.normal(size=(self.size, self.size, self.channels, self.outputs)) / (self.size * self.channels**0.5)
+        return images.astype(np.float32), filters.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One pass over rows in random order, in batches."""
+
+    rows: int
+    width: int
+    batch: int
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(0)
+        return rng.random((self.rows, self.width), np.float32), rng.integers(10, size=self.rows)
+
+
 TRAINING = {"tiny": Training(8, (4, 16, 16, 1)), "medium": Training(64, (784, 256, 256, 1))}
 JACOBIAN = Jacobian(1000, 256, 100)
+CONVOLUTION = Convolution(32, 32, 32, 64, 3)
+PIPELINE = Pipeline(60000, 784, 128)

@@ -30,6 +30,7 @@ from contestants import OPS_PER_CALL, PEERS, with_gradtape, with_numpy
 from timing import Here, There, Worker, import_samples, installed_peers, interleaved, ratio
 
 CHAIN = 50
+CONVOLUTION_CASE = ("convolution", 1, 1e-2)  # sums of 32,768 products that reach 7,000: rounding is 1e-6 of that
 NOISY = 1.5  # the middle half of the ratios spans more than this: neither kept nor broken
 TRAINING_BUDGETS = {
     "tiny": {"NumPy by hand": 2.2, "PyTorch": 0.5, "TensorFlow": 0.05},
@@ -97,6 +98,20 @@ def jacobian_rows(contestants: dict, options: Any) -> list[Row]:
         timed_row(label + "jax.jit(jax.jacrev), warm", samples, "gradtape", "JAX", 3.0),
         timed_row(label + "NumPy by hand", samples, "gradtape", "NumPy by hand", None),
     ]
+
+
+def convolution_rows(contestants: dict, options: Any) -> list[Row]:
+    chosen = {name: c for name, c in contestants.items() if "convolution" in c.cases}
+    samples = interleaved(chosen, lambda _: "convolution", max(20, options.rounds // 10), options.sample)
+    label = "conv2d forward and backward (32 × 32×32×32 → 64, 3×3) ÷ TensorFlow eager"
+    return [timed_row(label, samples, "gradtape", "TensorFlow", 3.0)]
+
+
+def pipeline_row(contestants: dict, options: Any) -> Row:
+    chosen = {name: c for name, c in contestants.items() if "pipeline" in c.cases}
+    samples = interleaved(chosen, lambda _: "pipeline", max(5, options.rounds // 30), options.sample)
+    label = "a pass over 60,000 × 784 floats, shuffled, in batches of 128 ÷ TensorFlow"
+    return timed_row(label, samples, "gradtape", "TensorFlow", 1.0)
 
 
 def memory_rows() -> list[Row]:
@@ -171,8 +186,9 @@ def gather(options: Any) -> tuple[dict[str, Any], dict[str, str], list[Worker]]:
 
 def check_agreement(contestants: dict[str, Any]) -> None:
     """All contestants give the same losses and Jacobians, or the comparison would mean nothing."""
-    reference = contestants["NumPy by hand"]
-    for case, calls, tolerance in (("tiny", 20, 1e-4), ("medium", 5, 1e-4), ("jacobian", 1, 1e-5)):
+    numbers = (("tiny", 20, 1e-4), ("medium", 5, 1e-4), ("jacobian", 1, 1e-5), ("convolution", 1, 1e-2), ("pipeline", 1, 0))
+    for case, calls, tolerance in numbers:
+        reference = contestants["NumPy by hand" if case in contestants["NumPy by hand"].cases else "gradtape"]
         expected = reference.result(case, calls)
         for name, contestant in contestants.items():
             if contestant is reference or case not in contestant.cases:
@@ -269,6 +285,8 @@ def main(arguments: list[str] | None = None) -> list[Row]:
             *training_rows("medium", "medium step (64 × 784-256-256-1)", contestants, options),
             *op_rows(contestants["gradtape"], contestants["NumPy by hand"], options),
             *jacobian_rows(contestants, options),
+            *convolution_rows(contestants, options),
+            pipeline_row(contestants, options),
             *memory_rows(),
             import_row(options),
         ]

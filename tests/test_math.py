@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.special
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gradtape as tf
 from gradtape import errors, math, toplevel
@@ -30,7 +32,9 @@ UNARY = {
     "abs": (np.abs, REAL), "acos": (np.arccos, UNIT), "acosh": (np.arccosh, POSITIVE + 1), "asin": (np.arcsin, UNIT),
     "asinh": (np.arcsinh, REAL), "atan": (np.arctan, REAL), "atanh": (np.arctanh, UNIT), "ceil": (np.ceil, REAL),
     "cos": (np.cos, REAL), "cosh": (np.cosh, REAL), "digamma": (scipy.special.digamma, POSITIVE),
-    "erf": (scipy.special.erf, REAL), "erfc": (scipy.special.erfc, REAL),
+    "erf": (scipy.special.erf, REAL), "erfc": (scipy.special.erfc, REAL), "erfcinv": (scipy.special.erfcinv, UNIT + 1),
+    "ndtri": (scipy.special.ndtri, (UNIT + 1) / 2), "bessel_i0": (scipy.special.i0, REAL),
+    "bessel_i1e": (scipy.special.i1e, REAL),
     "erfinv": (scipy.special.erfinv, UNIT), "exp": (np.exp, REAL),
     "expm1": (np.expm1, REAL), "floor": (np.floor, REAL), "lgamma": (scipy.special.gammaln, POSITIVE),
     "log": (np.log, POSITIVE), "log1p": (np.log1p, POSITIVE),
@@ -293,3 +297,79 @@ def test_functions_of_nn_are_here_too():
     assert math.softmax is nn.softmax
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         math.nothing  # noqa: B018
+
+
+# Special functions: relations between them, and derivatives that no formula gives
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.05, 60.0))
+def test_bessel_functions_keep_their_wronskians(x):
+    special = math.special
+    j = special.bessel_j1(x) * special.bessel_y0(x) - special.bessel_j0(x) * special.bessel_y1(x)
+    k = special.bessel_i0e(x) * special.bessel_k1e(x) + special.bessel_i1e(x) * special.bessel_k0e(x)
+    np.testing.assert_allclose([float(j), float(k)], [2 / np.pi / x, 1 / x], rtol=2e-4)  # float32, with cancellation
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(-2.0, 2.5), st.floats(-3.0, 1.5))
+def test_the_incomplete_gamma_function_is_differentiable_in_its_shape(log_shape, log_ratio):
+    """Over five decades of the shape, on both sides of the middle; the reference is Richardson's extrapolation."""
+    a = 10.0**log_shape
+    x = a * 10.0**log_ratio
+    step = 1e-3 * a
+    slopes = [(scipy.special.gammainc(a + h, x) - scipy.special.gammainc(a - h, x)) / (2 * h) for h in (step, step / 2)]
+    expected = (4 * slopes[1] - slopes[0]) / 3
+    received = gradients(math.igamma, np.float64(a), np.float64(x))[0]
+    np.testing.assert_allclose(received, expected, rtol=1e-6, atol=1e-11 / a)
+    assert gradients(math.igammac, np.float64(a), np.float64(x))[0] == -received
+
+
+def test_the_second_derivatives_of_the_incomplete_gamma_function_are_symmetric():
+    a, x = tf.constant([0.3, 2.0, 40.0], tf.float64), tf.constant([1.5, 0.4, 38.0], tf.float64)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch([a, x])
+        with tf.GradientTape() as inner:
+            inner.watch([a, x])
+            y = math.igamma(a, x)
+        by_shape, by_point = inner.gradient(y, [a, x])
+    np.testing.assert_allclose(outer.gradient(by_shape, x), outer.gradient(by_point, a), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_the_rules_of_the_incomplete_gamma_function_keep_their_digits(dtype):
+    """At a = 300 the exponent of the density is 1400: in float32 arithmetic four digits would be left."""
+    a, x = (np.array([300.0, 20.0]), np.array([310.0, 19.0]))
+    exact = gradients(math.igamma, a, x)
+    received = gradients(math.igamma, tf.cast(a, dtype), tf.cast(x, dtype))
+    rounding = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6}[dtype]
+    if dtype != "bfloat16":  # 310 is not a bfloat16
+        np.testing.assert_allclose(received, exact, rtol=rounding)
+    assert all(g.dtype.name == dtype for g in _gradient_tensors(math.igamma, tf.cast(a, dtype), tf.cast(x, dtype)))
+
+
+def _gradient_tensors(function, *sources):
+    with tf.GradientTape() as tape:
+        tape.watch(sources)
+        target = function(*sources)
+    return tape.gradient(target, list(sources))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 40), st.integers(0, 50))
+def test_the_sobol_sequence_fills_the_cube_and_can_be_entered_anywhere(dim, count, skip):
+    whole = math.sobol_sample(dim, count + skip, dtype=tf.float64).numpy()
+    np.testing.assert_array_equal(math.sobol_sample(dim, count, skip, tf.float64).numpy(), whole[skip:])
+    assert ((whole > 0) & (whole < 1)).all()
+    full = math.sobol_sample(dim, 63, dtype=tf.float64).numpy()  # with 0, every 64th of each axis holds one point
+    assert all(sorted(np.floor(column * 64)) == list(range(1, 64)) for column in full.T)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=9), st.integers(0, 9), st.booleans())
+def test_approximate_extremes_are_exact_here(values, k, largest):
+    k = min(k, len(values))
+    function = math.approx_max_k if largest else math.approx_min_k
+    found, indices = function(tf.constant(values), k)
+    assert found.numpy().tolist() == sorted(values, reverse=largest)[:k]
+    assert [values[i] for i in indices.numpy()] == found.numpy().tolist()

@@ -1,7 +1,9 @@
 """`tf.nn`: values against NumPy and SciPy formulas, edge values of derivatives (spec C10), errors, memory."""
 
 import functools
+import tracemalloc
 
+import hypothesis
 import hypothesis.extra.numpy as npst
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 import gradtape as tf
 from gradtape import nn
 from gradtape import random as tf_random
+from gradtape.xp import numpy_conv
 
 pytestmark = pytest.mark.tiny
 
@@ -479,6 +482,134 @@ def test_compute_average_loss():
         nn.compute_average_loss([1.0], global_batch_size=-2)
     with pytest.raises(ValueError, match="global_batch_size must be scalar"):
         nn.compute_average_loss([1.0], global_batch_size=[2])
+
+
+# Convolution and pooling
+
+
+@st.composite
+def convolutions(draw):
+    """Shapes of input, filter and result, and how they meet."""
+    n = draw(st.integers(1, 3))
+    each = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(n))
+    size, strides, dilations, lengths = each(1, 3), each(1, 3), each(1, 2), each(1, 5)
+    padding = tuple(zip(each(0, 2), each(0, 2)))
+    counts = tuple(
+        (m + sum(pair) - (k - 1) * d - 1) // s + 1
+        for m, pair, k, d, s in zip(lengths, padding, size, dilations, strides)
+    )
+    hypothesis.assume(min(counts) > 0)
+    groups, depth, outputs, batch = (draw(st.integers(1, 3)) for _ in range(4))
+    shapes = (batch, *lengths, groups * depth), (*size, depth, groups * outputs), (batch, *counts, groups * outputs)
+    return shapes, {"strides": strides, "padding": padding, "dilations": dilations, "groups": groups}
+
+
+@given(convolutions(), st.sampled_from([1, 200, 2**21]))
+def test_convolution_and_its_transposes_are_one_trilinear_form(form, block):
+    """⟨conv(x, w), y⟩ = ⟨x, conv_input(y, w)⟩ = ⟨w, conv_filter(x, y)⟩, in blocks of any size."""
+    (x, w, y), attributes = form
+    rng = np.random.default_rng(0)
+    x, w, y = (rng.normal(size=shape) for shape in (x, w, y))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numpy_conv, "BLOCK", block)
+        results = [
+            np.vdot(numpy_conv.conv(x, w, **attributes), y),
+            np.vdot(numpy_conv.conv_input(y, w, lengths=x.shape[1:-1], **attributes), x),
+            np.vdot(numpy_conv.conv_filter(x, y, size=w.shape[:-2], **attributes), w),
+        ]
+    np.testing.assert_allclose(results, results[0], rtol=1e-10, atol=1e-10)
+
+
+@given(convolutions())
+def test_groups_are_convolutions_side_by_side(form):
+    (x, w, _), attributes = form
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=x), rng.normal(size=w)
+    alone = {**attributes, "groups": 1}
+    parts = zip(np.split(x, attributes["groups"], axis=-1), np.split(w, attributes["groups"], axis=-1))
+    expected = np.concatenate([numpy_conv.conv(a, b, **alone) for a, b in parts], axis=-1)
+    np.testing.assert_allclose(numpy_conv.conv(x, w, **attributes), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_large_image_is_unfolded_in_pieces():
+    x, w = np.ones((1, 512, 512, 8), np.float32), np.ones((3, 3, 8, 1), np.float32)
+    tracemalloc.start()
+    nn.conv2d(x, w, 1, "VALID")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * x.nbytes  # all windows at once would take 9 times x
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_data_formats_agree(padding):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 5, 4, 3)), rng.normal(size=(3, 2, 3, 2))
+    for function in (
+        lambda a, form: nn.conv2d(a, w, 2, padding, data_format=form),
+        lambda a, form: nn.max_pool2d(a, 2, 2, padding, data_format=form),
+        lambda a, form: nn.avg_pool2d(a, 3, 1, padding, data_format=form),
+    ):
+        last = function(tf.constant(x), "NHWC").numpy()
+        first = function(tf.constant(x.transpose(0, 3, 1, 2)), "NCHW").numpy()
+        np.testing.assert_array_equal(first, last.transpose(0, 3, 1, 2))
+
+
+def test_windows_that_do_not_fit_and_empty_batches():
+    with pytest.raises(InvalidArgument, match="Computed output size would be negative"):
+        nn.conv2d(tf.ones([1, 1, 1, 1]), tf.ones([3, 3, 1, 1]), 1, "VALID")
+    with pytest.raises(InvalidArgument, match="Computed output size would be negative"):
+        nn.max_pool2d(tf.ones([1, 4, 4, 1]), 5, 1, "VALID")
+    with pytest.raises(InvalidArgument, match="must be 4-dimensional"):
+        nn.conv2d(tf.ones([5, 5, 1]), tf.ones([3, 3, 1, 1]), 1, "SAME")
+    with pytest.raises(InvalidArgument, match="must be nonnegative"):
+        nn.conv2d(tf.ones([1, 5, 5, 1]), tf.ones([3, 3, 1, 1]), 1, [[0, 0], [-1, 1], [0, 0], [0, 0]])
+    assert nn.conv2d(tf.ones([0, 5, 5, 4]), tf.ones([3, 3, 4, 2]), 1, "SAME").shape == (0, 5, 5, 2)
+
+
+def test_the_first_of_equal_maxima_receives_the_gradient():
+    (g,) = gradient(lambda x: nn.max_pool2d(x, 2, 2, "VALID"), np.zeros((1, 2, 4, 1)))
+    np.testing.assert_array_equal(g[0, :, :, 0], [[1, 0, 1, 0], [0, 0, 0, 0]])
+
+
+def test_the_jacobian_of_a_convolution_runs_without_a_loop(caplog):
+    x, w = tf.constant(np.ones((1, 3, 3, 2))), tf.constant(np.ones((2, 2, 2, 2)))
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([x, w])
+        y = nn.avg_pool2d(nn.max_pool2d(tf.sin(nn.conv2d(x, w, 1, "SAME")), 2, 1, "SAME"), 2, 1, "VALID")
+    tape.jacobian(y, [x, w])
+    assert "No batching rule" not in caplog.text
+
+
+def test_masked_attention_has_no_nan():
+    """Scores of -inf have weight and gradient 0, at first and second order."""
+    mask = np.triu(np.full((4, 4), -np.inf), 1)
+    with tf.GradientTape() as outer:
+        scores = tf.constant(np.random.default_rng(0).normal(size=(4, 4)))
+        outer.watch(scores)
+        with tf.GradientTape() as inner:
+            inner.watch(scores)
+            weights = nn.softmax(scores + mask)
+        g = inner.gradient(weights, scores, output_gradients=weights)
+    second = outer.gradient(g, scores).numpy()
+    masked = np.isinf(mask)
+    for found in (weights.numpy(), g.numpy(), second):
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(found[masked], 0)
+
+
+def test_ctc_loss_of_labels_that_are_too_long_is_infinite():
+    loss = nn.ctc_loss([[1, 1, 2]], tf.zeros([3, 1, 4]), [3], [3])
+    assert np.isinf(loss.numpy()).all()
+
+
+def test_sampled_losses_draw_their_own_classes():
+    arguments = tf.ones([50, 3]), tf.zeros([50]), [[1], [2]], tf.ones([2, 3])
+    for function in (nn.nce_loss, nn.sampled_softmax_loss):
+        loss = function(*arguments, num_sampled=5, num_classes=50)
+        assert loss.shape == (2,)
+        assert np.isfinite(loss.numpy()).all()
+    with pytest.raises(InvalidArgument, match="num_true = 1 columns"):
+        nn.nce_loss(tf.ones([50, 3]), tf.zeros([50]), [1, 2], tf.ones([2, 3]), 5, 50)
 
 
 def test_every_public_name_is_there():

@@ -259,13 +259,121 @@ def test_samples_of_discrete_things_have_no_gradient():
     assert gradients(lambda x: random.categorical(x, 2), [[1.0, 2.0]])[0] == [None]
 
 
-def test_gamma_is_differentiable_in_beta_only():
+def test_gamma_is_differentiable_in_alpha_and_beta():
     (beta,), x = gradients(lambda b: random.gamma([3], 2.0, b), 2.0)
     np.testing.assert_allclose(float(beta), -x.numpy().sum() / 2, rtol=1e-5)
-    with pytest.raises(LookupError, match="gradient registry has no entry for: RandomGamma"):
-        gradients(lambda a: random.gamma([3], a), 2.0)
     with pytest.raises(LookupError, match="gradient registry has no entry for: RandomPoissonV2"):
         gradients(lambda a: random.poisson([3], a), 2.0)
+
+
+@pytest.mark.parametrize("alpha", [0.03, 0.5, 1.0, 2.5, 40.0, 3e4])
+def test_gamma_samples_move_along_their_quantile(alpha):
+    """dx/dalpha is the derivative of the inverse distribution function at the sample's quantile."""
+    (gradient,), x = gradients(lambda a: random.stateless_gamma([], [3, 4], a, dtype=tf.float64), np.float64(alpha))
+    quantile = scipy.stats.gamma.cdf(float(x), alpha)
+    step = 1e-4 * alpha
+    moved = [scipy.stats.gamma.ppf(quantile, alpha + k * step) for k in (-2, -1, 1, 2)]
+    expected = (8 * (moved[2] - moved[1]) - (moved[3] - moved[0])) / (12 * step)
+    np.testing.assert_allclose(float(gradient), expected, rtol=1e-7)
+
+
+def test_expectations_under_a_gamma_distribution_are_differentiable():
+    """E x² = α(α + 1) / β², so its gradients are (2α + 1) / β² and -2α(α + 1) / β³."""
+    (alpha, beta), _ = gradients(
+        lambda a, b: tf.reduce_mean(random.stateless_gamma([N], [1, 2], a, b, dtype=tf.float64) ** 2),
+        np.float64(3.0), np.float64(2.0),
+    )  # fmt: skip
+    np.testing.assert_allclose([float(alpha), float(beta)], [7 / 4, -3], rtol=0.03)
+
+
+def test_truncated_normal_with_parameters():
+    x = random.stateless_parameterized_truncated_normal([N], [1, 2], tf.constant(1.0, tf.float64), 2.0, -1.0, 4.0).numpy()
+    assert scipy.stats.kstest(x, scipy.stats.truncnorm(-1, 1.5, 1, 2).cdf).statistic < 0.01
+    far = random.stateless_parameterized_truncated_normal([100], [1, 2], [30.0] * 100, 1.0, -2.0, 2.0).numpy()
+    assert ((far > 1.5) & (far <= 2)).all()
+    with pytest.raises(InvalidArgument, match="Invalid parameters"):
+        random.stateless_parameterized_truncated_normal([2], [1, 2], 0.0, -1.0)
+
+
+@given(st.floats(-1, 1), st.floats(0.5, 2), st.floats(-3, -1), st.floats(1, 3), st.integers(0, 50))
+def test_truncated_normal_samples_move_along_their_quantile(mean, stddev, low, high, seed):
+    values = [np.float64(v) for v in (mean, stddev, low, high)]
+
+    def draw(*parameters):
+        return random.stateless_parameterized_truncated_normal([], [seed, 1], *parameters)
+
+    found, _ = gradients(draw, *values)
+    for i, gradient in enumerate(found):
+        shifted = [[v + k * 1e-4 * (i == j) for j, v in enumerate(values)] for k in (-1, 1)]
+        lower, upper = (float(draw(*(tf.constant(v, tf.float64) for v in point))) for point in shifted)
+        np.testing.assert_allclose(float(gradient), (upper - lower) / 2e-4, rtol=1e-4, atol=1e-6)
+
+
+# Candidate samplers
+
+
+def test_candidate_samplers_follow_their_distribution():
+    drawn = random.log_uniform_candidate_sampler([[0]], 1, N, False, 8, seed=1)
+    chances = np.log1p(1 / np.arange(1, 9)) / np.log(9)
+    counts = np.bincount(drawn.sampled_candidates.numpy(), minlength=8)
+    assert scipy.stats.chisquare(counts, N * chances).pvalue > 1e-3
+    np.testing.assert_allclose(drawn.sampled_expected_count.numpy(), N * chances[drawn.sampled_candidates.numpy()], rtol=1e-5)
+
+
+def test_unique_candidates_are_unique_and_their_counts_are_chances():
+    found = np.zeros(6)
+    expected = np.zeros(6)
+    for _ in range(2000):
+        drawn = random.fixed_unigram_candidate_sampler([[0, 1]], 2, 3, True, 6, unigrams=[6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
+        classes = drawn.sampled_candidates.numpy()
+        assert len(set(classes)) == 3
+        found[classes] += 1
+        expected[:2] += drawn.true_expected_count.numpy()[0]
+    np.testing.assert_allclose(found[:2], expected[:2], rtol=0.05)
+
+
+def test_reserved_ids_and_other_shards_are_never_drawn(tmp_path):
+    vocabulary = tmp_path / "words.csv"
+    vocabulary.write_text("one,1\ntwo,2\nthree,3\n")
+    drawn = random.fixed_unigram_candidate_sampler([[1]], 1, 50, False, 4, str(vocabulary), num_reserved_ids=1)
+    assert set(drawn.sampled_candidates.numpy()) == {1, 2, 3}
+    half = random.fixed_unigram_candidate_sampler([[1]], 1, 50, False, 4, str(vocabulary), 1.0, 1, num_shards=2, shard=1)
+    assert set(half.sampled_candidates.numpy()) == {1, 3}
+
+
+def test_the_learned_sampler_learns():
+    for _ in range(50):
+        last = random.learned_unigram_candidate_sampler([[2, 2]], 2, 20, False, 4, seed=987)
+    assert np.bincount(last.sampled_candidates.numpy(), minlength=4).argmax() == 2
+    assert float(last.true_expected_count[0, 0]) > 15
+
+
+# Permuted indices
+
+
+@given(st.integers(0, 200), st.integers(0, 99))
+def test_index_shuffle_is_a_permutation(top, seed):
+    out = random.experimental.index_shuffle(np.arange(top + 1), [seed, 1], top).numpy()
+    np.testing.assert_array_equal(np.sort(out), np.arange(top + 1))
+
+
+def test_index_shuffle_refuses_what_is_out_of_range():
+    assert int(random.experimental.index_shuffle(0, [1, 2], 0)) == 0
+    with pytest.raises(InvalidArgument, match="between 0 and max_index"):
+        random.experimental.index_shuffle(5, [1, 2], 4)
+
+
+# Initializers
+
+
+def test_initializers_with_a_seed_repeat_themselves():
+    for make in (tf.random_normal_initializer, tf.random_uniform_initializer):
+        seeded, free = make(seed=3), make()
+        np.testing.assert_array_equal(seeded([4]).numpy(), seeded([4]).numpy())
+        assert (free([4]).numpy() != free([4]).numpy()).all()
+        np.testing.assert_array_equal(make.from_config(seeded.get_config())([4]).numpy(), seeded([4]).numpy())
+    assert tf.Variable(tf.zeros_initializer()([2])).shape == (2,)
+    assert tf.ones_initializer()([4, 2], partition_shape=[2, 2], partition_offset=[0, 0]).shape == (2, 2)
 
 
 # Errors
@@ -407,8 +515,9 @@ def test_the_counter_carries():
     assert g.state.numpy().tolist() == [255, 1, 0]
 
 
-def test_generators_from_neighbouring_seeds_share_nothing():
-    streams = [random.Generator.from_seed(s).uniform([200], dtype=tf.float64).numpy() for s in range(4)]
+def test_generators_from_one_split_share_nothing():
+    parts = random.Generator.from_seed(1).split(4)
+    streams = [g.uniform([200], dtype=tf.float64).numpy() for g in parts]
     assert len(np.unique(np.concatenate(streams))) == 800
 
 

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gradtape
-from gradtape import dtypes, linalg, math, toplevel
+from gradtape import bitwise, dtypes, linalg, math, toplevel
 from gradtape.testing import check_gradients
 
 pytestmark = pytest.mark.tiny
@@ -172,3 +174,36 @@ X, Y = np.random.default_rng(1).normal(size=(3, 4)), np.random.default_rng(2).no
 )
 def test_gradients(function, arguments):
     check_gradients(function, arguments)
+
+
+KINDS = st.sampled_from(["float16", "float32", "float64", "int16", "uint8", "int64", "complex64"])
+
+
+@settings(max_examples=50, deadline=None)
+@given(KINDS, KINDS, st.integers(0, 3))
+def test_bitcast_is_undone_by_bitcast(first, second, rows):
+    x = np.arange(rows * 8).reshape(rows, 8).astype(first)
+    wider = np.dtype(second).itemsize // np.dtype(first).itemsize
+    x = x[:, :wider] if wider > 1 else x
+    there = toplevel.bitcast(x, second)
+    assert there.numpy().tobytes() == x.tobytes()
+    back = toplevel.bitcast(there, first)
+    assert back.dtype.name == first
+    np.testing.assert_array_equal(back.numpy(), x)
+    assert not np.shares_memory(there._array, x)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-2**31, 2**31 - 1), min_size=1, max_size=5), st.integers(-5, 40))
+def test_shifts_are_those_of_whole_numbers_within_the_width(values, count):
+    count_within = min(max(count, 0), 31)
+    x = tf.constant(values, tf.int32)
+    assert bitwise.right_shift(x, count).numpy().tolist() == [v >> count_within for v in values]
+    kept = [((v << count_within) + 2**31) % 2**32 - 2**31 for v in values]
+    assert bitwise.left_shift(x, count).numpy().tolist() == kept
+
+
+def test_paddings_for_blocks_are_the_least():
+    paddings, crops = toplevel.required_space_to_batch_paddings([5, 7, 6], [2, 3, 6], [[1, 0], [0, 0], [0, 0]])
+    assert paddings.numpy().tolist() == [[1, 0], [0, 2], [0, 0]]
+    assert crops.numpy().tolist() == [[0, 0], [0, 2], [0, 0]]

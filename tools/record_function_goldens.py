@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from function_calls import FAMILIES, FOLDER, calls, outcome
 
-NOISE = re.compile(r"\{\{function_node[^}]*\}\} |\s*(; NodeDef|\[Op:|, node name|name: ).*", re.DOTALL)
+NOISE = re.compile(r"\{\{function_node[^}]*\}\} |\s*(; NodeDef|Traceback \(most|\[Op:|, node name|name: ).*", re.DOTALL)
 
 
 def main() -> None:

@@ -66,57 +66,111 @@ from gradtape.toplevel import (
     tensor_scatter_nd_min, tensor_scatter_nd_sub, tensor_scatter_nd_update, tile, transpose, truncatediv,
     truncatemod, tuple, unique, unique_with_counts, unravel_index, unstack, where, zeros, zeros_like,
 )
+from gradtape.derivatives import methods as _tape_methods  # installs methods of GradientTape that load when called
 
 __version__ = "0.1.0"
 newaxis = None
 
 # Written out, so that type checkers and editors know the names too.
 __all__ = [
-    "__version__", "DType", "GradientTape", "IndexedSlices", "Module", "RegisterGradient", "Tensor", "TensorShape",
-    "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSynchronization", "abs", "acos", "acosh", "add",
-    "add_n", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "atan", "atan2", "atanh", "bfloat16", "bool",
-    "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "cast", "clip_by_global_norm",
-    "clip_by_norm", "clip_by_value", "complex", "complex128", "complex64", "concat", "constant", "convert_to_tensor", "cos",
-    "cosh", "cumsum", "custom_gradient", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
-    "ensure_shape", "equal", "errors", "exp", "expand_dims", "eye", "fill", "float16", "float32", "float64", "floor",
-    "gather", "gather_nd", "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "half",
-    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "int16", "int32", "int64",
-    "int8", "is_tensor", "less", "less_equal", "linspace", "logical_and", "logical_not", "logical_or", "matmul", "maximum",
-    "meshgrid", "minimum", "multiply", "name_scope", "negative", "nest", "newaxis", "no_gradient", "norm", "not_equal",
-    "one_hot", "ones", "ones_like", "pad", "pow", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat", "reshape",
-    "reverse", "reverse_sequence", "roll", "round", "saturate_cast", "scalar_mul", "scatter_nd", "searchsorted",
-    "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "split", "sqrt",
-    "square", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "subtract", "tan", "tanh",
-    "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update", "tensordot", "tile", "transpose", "truediv", "truncatediv", "truncatemod", "tuple",
-    "uint16", "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "where", "zeros",
-    "zeros_like",
+    "__version__", "Assert", "DType", "DeviceSpec", "GradientTape", "Graph", "IndexedSlices", "IndexedSlicesSpec", "Module",
+    "RaggedTensor", "RegisterGradient", "SparseTensor", "Tensor", "TensorArray", "TensorArraySpec", "TensorShape",
+    "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSpec",
+    "VariableSynchronization", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "as_string",
+    "asin", "asinh", "assert_equal", "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh",
+    "batch_to_space", "bfloat16", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
+    "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
+    "complex64", "concat", "cond", "constant", "constant_initializer", "control_dependencies", "convert_to_tensor", "cos",
+    "cosh", "cumsum", "custom_gradient", "device", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
+    "ensure_shape", "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32",
+    "float64", "floor", "foldl", "foldr", "gather", "gather_nd", "get_current_name_scope", "get_logger", "get_static_value",
+    "grad_pass_through", "gradients", "greater", "greater_equal", "group", "guarantee_const", "half", "hessians",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope", "inside_function", "int16",
+    "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linspace", "logical_and",
+    "logical_not", "logical_or", "map_fn", "matmul", "maximum", "meshgrid", "minimum", "multiply", "name_scope", "negative",
+    "nest", "newaxis", "no_gradient", "no_op", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer",
+    "ones_like", "pad", "parallel_stack", "pow", "print", "py_function", "random_normal_initializer",
+    "random_uniform_initializer", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
+    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll", "round", "saturate_cast",
+    "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
+    "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack",
+    "stop_gradient", "strided_slice", "string", "subtract", "switch_case", "tan", "tanh", "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensordot",
+    "tile", "timestamp", "transpose", "truediv", "truncatediv", "truncatemod", "tuple", "type_spec_from_value", "uint16",
+    "uint32", "uint64", "uint8", "unique", "unique_with_counts", "unravel_index", "unstack", "vectorized_map", "where",
+    "while_loop", "zeros", "zeros_initializer", "zeros_like",
 ]  # fmt: skip
 
+
+# What fewer programs need, by the module that has it (as ``its name:our name`` where they differ): loaded when touched.
+_LAZY = {
+    "ops.checks": "Assert assert_equal assert_greater assert_less assert_rank",
+    "ops.control_flow": "case cond foldl foldr map_fn scan switch_case while_loop",
+    "ops.described": "IndexedSlicesSpec VariableSpec type_spec_from_value",
+    "ops.devices": "DeviceSpec device",
+    "ops.execution": "Graph control_dependencies executing_eagerly get_current_name_scope get_logger init_scope "
+    "inside_function is_symbolic_tensor",
+    "ops.host": "group no_op numpy_function py_function",
+    "ops.initializers": "Constant:constant_initializer Ones:ones_initializer RandomNormal:random_normal_initializer "
+    "RandomUniform:random_uniform_initializer Zeros:zeros_initializer",
+    "ops.printing": "print",
+    "ops.ragged": "RaggedTensor",
+    "ops.sparse": "SparseTensor",
+    "ops.tensor_array": "TensorArray TensorArraySpec",
+    "ops.vectorized": "vectorized_map",
+    "strings": "as_string",
+    "toplevel": "batch_to_space bitcast guarantee_const parallel_stack required_space_to_batch_paddings space_to_batch "
+    "space_to_batch_nd timestamp",
+    "values.spec": "TensorSpec TypeSpec",
+}
+_HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in _LAZY.items() for name in names.split()}
+
 _SUBMODULES = frozenset(
-    "autodiff dtypes errors extend linalg math nest nn optimizers random test testing values".split()
+    (
+        "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend image io "
+        "linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse strings summary "
+        "sysconfig test testing train values version"
+    ).split()
 )
 
 
 _PLANNED = {
     "function": "compiled functions are planned; eager code gives the same results without the decorator",
     "keras": "Keras on gradtape is planned; tf.Module, tf.nn and tf.optimizers are here",
-    "data": "datasets are planned; a generator of NumPy batches serves until then",
-    "train": "checkpoints are planned; variables can be pickled",
-    "summary": "event files are planned; log the numbers as you like",
-    "distribute": "distribution is planned",
-    "image": "image ops are planned",
-    "signal": "Fourier transforms are planned",
-    "while_loop": "use Python's while: eager code records what runs",
-    "cond": "use Python's if: eager code records what runs",
-    "map_fn": "use tf.stack([f(x) for x in xs])",
-    "vectorized_map": "use tf.stack([f(x) for x in xs])",
-    "py_function": "call the Python function: eager code needs no wrapper",
+    "losses": "they come with Keras; tf.nn has the cross-entropies",
+    "metrics": "they come with Keras; tf.reduce_mean over a list serves until then",
+    "initializers": "they come with Keras; tf.random_normal_initializer and its kin are here",
 }
 
 if _typing.TYPE_CHECKING:
-    from gradtape import autodiff, dtypes, extend, linalg, math, nn, optimizers, random, test, testing
+    from gradtape import (
+        autodiff, autograph, bitwise, compat, config, data, debugging, distribute, dtypes, extend, image, io, linalg, math, nn,
+        optimizers, quantization, random, saved_model, sets, signal, strings, summary, sysconfig, test, testing, train, version,
+    )
+    from gradtape.ops.checks import Assert, assert_equal, assert_greater, assert_less, assert_rank
+    from gradtape.ops.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
+    from gradtape.ops.described import IndexedSlicesSpec, VariableSpec, type_spec_from_value
+    from gradtape.ops.devices import DeviceSpec, device
+    from gradtape.ops.execution import (
+        Graph, control_dependencies, executing_eagerly, get_current_name_scope, get_logger, init_scope, inside_function,
+        is_symbolic_tensor,
+    )
+    from gradtape.ops.host import group, no_op, numpy_function, py_function
+    from gradtape.ops.initializers import Constant as constant_initializer
+    from gradtape.ops.initializers import Ones as ones_initializer
+    from gradtape.ops.initializers import RandomNormal as random_normal_initializer
+    from gradtape.ops.initializers import RandomUniform as random_uniform_initializer
+    from gradtape.ops.initializers import Zeros as zeros_initializer
+    from gradtape.ops.printing import print
+    from gradtape.ops.tensor_array import TensorArray, TensorArraySpec
+    from gradtape.ops.vectorized import vectorized_map
+    from gradtape.strings import as_string
+    from gradtape.toplevel import (
+        batch_to_space, bitcast, guarantee_const, parallel_stack, required_space_to_batch_paddings, space_to_batch,
+        space_to_batch_nd, timestamp,
+    )
+    from gradtape.values.spec import TensorSpec, TypeSpec
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -125,13 +179,17 @@ def __getattr__(name: str) -> _typing.Any:
         import importlib
 
         return importlib.import_module(f"gradtape.{name}")
+    if name in _HOME:
+        import importlib
+
+        module, own = _HOME[name]
+        value = globals()[name] = getattr(importlib.import_module(f"gradtape.{module}"), own)
+        return value
     if name in _PLANNED:
         raise AttributeError(f"tf.{name} is not there yet: {_PLANNED[name]}.")
-    import difflib
+    from gradtape.scope import missing
 
-    near = difflib.get_close_matches(name, [*__all__, *_SUBMODULES], n=3)
-    hint = f" Did you mean {' or '.join(f'tf.{n}' for n in near)}?" if near else ""
-    raise AttributeError(f"module 'gradtape' has no attribute {name!r}.{hint}")
+    return missing(__name__, [*__all__, *_SUBMODULES])(name)
 
 
 def __dir__() -> list[str]:

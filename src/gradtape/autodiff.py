@@ -1,6 +1,21 @@
-"""TensorFlow's ``tf.autodiff``."""
+"""TensorFlow's ``tf.autodiff``, and the derivatives of plain functions."""
 
 from gradtape.core.forward import ForwardAccumulator
 from gradtape.core.tape import GradientTape
+from gradtape.derivatives.functional import (
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    laplacian,
+    per_example_gradients,
+    value_and_gradient,
+    vjp,
+)
+from gradtape.derivatives.sparse import Coloring, coloring, jacobian_sparsity, sparse_hessian, sparse_jacobian
+from gradtape.derivatives.taylor import taylor
 
-__all__ = ["ForwardAccumulator", "GradientTape"]
+__all__ = [
+    "Coloring", "ForwardAccumulator", "GradientTape", "coloring", "hessian", "hvp", "jacobian", "jacobian_sparsity", "jvp",
+    "laplacian", "per_example_gradients", "sparse_hessian", "sparse_jacobian", "taylor", "value_and_gradient", "vjp",
+]  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradtape.ops import elementwise
-from gradtape.ops.clip import clip
+from gradtape.ops import clip, elementwise
 from gradtape.ops.elementwise import cast
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.dtypes import (
@@ -54,25 +53,4 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """A conversion that gives the nearest value of the new type where the old one does not fit."""
-    x, wanted = convert_to_tensor(value), as_dtype(dtype)
-    if x.dtype.is_complex:
-        if wanted.is_complex:
-            return cast(x, wanted)
-        x = elementwise.real(x)
-    if not (x.dtype.is_bool or wanted.is_bool or wanted.is_complex):
-        x = clip(x, *_common_limits(x.dtype, wanted))
-    return cast(x, wanted)
-
-
-def _common_limits(have: DType, wanted: DType) -> tuple[Tensor, Tensor]:
-    """The range of ``wanted`` within that of ``have``, rounded inwards to values of ``have``."""
-    import numpy as np
-
-    limits = []
-    for own, other, inward in ((have.min, wanted.min, np.inf), (have.max, wanted.max, -np.inf)):
-        tighter = max(int(own), int(other)) if inward > 0 else min(int(own), int(other))
-        limit = have.as_numpy_dtype(tighter)
-        if have.is_floating and wanted.is_integer and (int(limit) < tighter if inward > 0 else int(limit) > tighter):
-            limit = np.nextafter(limit, have.as_numpy_dtype(inward))
-        limits.append(convert_to_tensor(limit))
-    return limits[0], limits[1]
+    return clip.saturate_cast(value, dtype)

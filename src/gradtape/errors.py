@@ -10,6 +10,8 @@ Exception
 │   └── UnauthenticatedError 16
 ├── ValueError
 │   └── NoGradientsError           an optimizer received no gradient at all
+├── TypeError
+│   └── OperatorNotAllowedInGraphError   Python asked a value that only exists when a compiled program runs
 └── TypeError, RuntimeError, LookupError, KeyError, AttributeError: raised as they are, where TensorFlow does
 
 Messages follow one form: what happened, then Received / Expected / Why / Fix, each on a line of its own.
@@ -44,19 +46,28 @@ class OpError(Exception):
 
     error_code = 2
 
-    def __init__(self, node_def: object = None, op: object = None, message: str = "", *_: object) -> None:
+    def __init__(
+        self, node_def: object = None, op: object = None, message: str = "", error_code: int | None = None, *_: object
+    ) -> None:
         if isinstance(node_def, str) and not message:  # OpError("text")
             message, node_def = node_def, None
         super().__init__(message)
+        if error_code is not None:
+            self.error_code = error_code
         self.node_def = node_def
         self.op = op
         self.message = message
+
+    @property
+    def experimental_payloads(self) -> dict:
+        """Empty: nothing travels with an error but its text."""
+        return {}
 
     def __str__(self) -> str:
         return self.message
 
     def __reduce__(self) -> tuple:
-        return type(self), (None, None, self.message)
+        return type(self), (None, None, self.message, self.error_code)
 
 
 class CancelledError(OpError):
@@ -129,3 +140,15 @@ class UnauthenticatedError(OpError):
 
 class NoGradientsError(ValueError):
     """An optimizer received no gradient for any of its variables."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """Python asked for a value (``if tensor:``) that only exists when the compiled program runs."""
+
+
+OK = 0
+(
+    CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, RESOURCE_EXHAUSTED,
+    FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS, UNAUTHENTICATED,
+) = range(1, 17)  # fmt: skip
+"""The codes of the error classes."""

@@ -1,8 +1,11 @@
-"""`tf.linalg`: products, norms, diagonals and bands of matrices, under TensorFlow's names."""
+"""`tf.linalg`: products, norms, diagonals and bands of matrices, under TensorFlow's names.
+
+Decompositions and solvers are in `gradtape.linalg_solvers`, which loads when one of them is touched.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradtape.math import l2_normalize
 from gradtape.ops import clip, creation, elementwise, matrix, shape
@@ -12,9 +15,42 @@ from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "adjoint", "band_part", "cross", "diag", "diag_part", "einsum", "eye", "global_norm", "l2_normalize", "matmul",
-    "matrix_transpose", "matvec", "norm", "normalize", "set_diag", "tensor_diag", "tensor_diag_part", "tensordot", "trace",
+    "LinearOperator", "LinearOperatorAdjoint", "LinearOperatorBlockDiag", "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorComposition", "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorHouseholder",
+    "LinearOperatorIdentity", "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular", "LinearOperatorPermutation", "LinearOperatorScaledIdentity", "LinearOperatorToeplitz",
+    "LinearOperatorTridiag", "LinearOperatorZeros", "adjoint", "band_part", "banded_triangular_solve", "cholesky",
+    "cholesky_solve", "cross", "det", "diag", "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum",
+    "experimental", "expm", "eye", "global_norm", "inv", "l2_normalize", "logdet", "logm", "lstsq", "lu", "lu_matrix_inverse",
+    "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize", "pinv", "qr",
+    "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag", "tensor_diag_part", "tensordot", "trace",
+    "triangular_solve", "tridiagonal_matmul", "tridiagonal_solve",
 ]  # fmt: skip
+
+if TYPE_CHECKING:
+    from gradtape.linalg_solvers import (  # noqa: I001
+        LinearOperator, LinearOperatorAdjoint, LinearOperatorBlockDiag, LinearOperatorBlockLowerTriangular,
+        LinearOperatorComposition, LinearOperatorDiag, LinearOperatorFullMatrix, LinearOperatorHouseholder,
+        LinearOperatorIdentity, LinearOperatorInversion, LinearOperatorKronecker, LinearOperatorLowRankUpdate,
+        LinearOperatorLowerTriangular, LinearOperatorPermutation, LinearOperatorScaledIdentity, LinearOperatorToeplitz,
+        LinearOperatorTridiag, LinearOperatorZeros, banded_triangular_solve, cholesky, cholesky_solve, det, eig, eigh,
+        eigh_tridiagonal, eigvals, eigvalsh, experimental, expm, inv, logdet, logm, lstsq, lu, lu_matrix_inverse,
+        lu_reconstruct, lu_solve, matrix_rank, pinv, qr, slogdet, solve, sqrtm, svd, triangular_solve, tridiagonal_matmul,
+        tridiagonal_solve,
+    )  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load the decompositions and solvers when one of them is touched."""
+    if name not in __all__:
+        raise AttributeError(f"module 'gradtape.linalg' has no attribute {name!r}")
+    from gradtape import linalg_solvers
+
+    return getattr(linalg_solvers, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def matmul(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradtape import math_special as special
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import InvalidArgumentError, dims
 from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, statistics
+from gradtape.ops import special as _special
 from gradtape.ops.arguments import (
     NUMERIC,
     REAL,
@@ -66,24 +68,30 @@ from gradtape.ops.guarded import multiply_no_nan as _multiply_no_nan
 from gradtape.ops.guarded import xdivy as _xdivy
 from gradtape.ops.guarded import xlog1py as _xlog1py
 from gradtape.ops.guarded import xlogy as _xlogy
+from gradtape.ops.special import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, erfcinv, ndtri
+from gradtape.ops.special import igamma as _igamma
+from gradtape.ops.special import igammac as _igammac
+from gradtape.ops.special import zeta as _zeta
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin", "asinh", "atan", "atan2",
-    "atanh", "bincount", "ceil", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cumprod", "cumsum",
-    "cumulative_logsumexp", "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc", "erfinv", "exp", "expm1", "floor",
-    "floordiv", "floormod", "greater", "greater_equal", "imag", "in_top_k", "invert_permutation", "is_finite", "is_inf",
-    "is_nan", "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "less", "less_equal", "lgamma", "log",
-    "log1p", "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod",
-    "multiply", "multiply_no_nan", "negative", "nextafter", "not_equal", "polygamma", "polyval", "pow", "real", "reciprocal",
-    "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul",
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softplus",
-    "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "unsorted_segment_max",
-    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction",
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "approx_max_k", "approx_min_k", "argmax", "argmin",
+    "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "bincount",
+    "ceil", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "cumulative_logsumexp",
+    "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv",
+    "floormod", "greater", "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert_permutation", "is_finite",
+    "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "less", "less_equal",
+    "lgamma", "log", "log1p", "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
+    "minimum", "mod", "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma", "polyval",
+    "pow", "real", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum",
+    "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod",
+    "segment_sum", "sigmoid", "sign", "sin", "sinh", "sobol_sample", "softplus", "special", "sqrt", "square",
+    "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean",
+    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py",
+    "xlogy", "zero_fraction", "zeta",
 ]  # fmt: skip
 
 _FROM_NN = ("log_softmax", "softmax", "softsign")
@@ -168,10 +176,35 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     return shape.broadcast_to(x, shape=orders.shape) if out is None else out
 
 
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a); differentiable in both."""
+    return _igamma(a, x)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """1 - igamma(a, x), exact where that is small."""
+    return _igammac(a, x)
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b); no gradient flows to a and b."""
+    return _special.checked_betainc(a, b, x)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """Σ (q + n)⁻ˣ over n ≥ 0; no gradient flows to x."""
+    return _zeta(x, q)
+
+
+def sobol_sample(dim: Any, num_results: Any, skip: Any = 0, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Points of the Sobol sequence in the unit cube, one per row; needs SciPy."""
+    return _special.sobol(dim, num_results, skip, dtype)
+
+
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """log of the product of Γ(x) over the last axis, divided by Γ of the sum."""
-    x = convert_to_tensor(x)
-    return elementwise.subtract(reduce.sum(lgamma(x), axis=-1), lgamma(reduce.sum(x, axis=-1)))
+    x, axis = _checked("Sum", x, -1)
+    return elementwise.subtract(reduce.sum(lgamma(x), axis=axis), lgamma(reduce.sum(x, axis=axis)))
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
@@ -435,6 +468,22 @@ def top_k(
 ) -> statistics.TopKV2:
     """The k largest elements of every row, largest first, and their indices."""
     return statistics.top_k(convert_to_tensor(input), k, index_type)
+
+
+def approx_max_k(
+    operand: Any, k: Any, reduction_dimension: Any = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True, name: str | None = None,
+) -> statistics.TopKV2:  # fmt: skip
+    """The k largest elements along an axis and their indices: here exact, so the recall is 1."""
+    return statistics.extremes(convert_to_tensor(operand), k, reduction_dimension, largest=True)
+
+
+def approx_min_k(
+    operand: Any, k: Any, reduction_dimension: Any = -1, recall_target: float = 0.95, reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True, name: str | None = None,
+) -> statistics.TopKV2:  # fmt: skip
+    """The k smallest elements along an axis and their indices: here exact, so the recall is 1."""
+    return statistics.extremes(convert_to_tensor(operand), k, reduction_dimension, largest=False)
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:

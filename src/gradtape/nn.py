@@ -1,4 +1,4 @@
-"""`tf.nn`: TensorFlow's names and arguments for the ops of neural networks. Convolution and pooling are not here yet."""
+"""`tf.nn`: TensorFlow's names and arguments for the ops of neural networks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,38 @@ from types import SimpleNamespace
 from typing import Any
 
 from gradtape.math import in_top_k, top_k
+from gradtape.ops import arguments as _arguments
+from gradtape.ops import conv as _conv
 from gradtape.ops import elementwise as _elementwise
+from gradtape.ops import losses as _losses
 from gradtape.ops import nn as _nn
+from gradtape.ops import normalization as _normalization
+from gradtape.ops import pool as _pool
 from gradtape.ops import reduce as _reduce
+from gradtape.ops import spatial as _spatial
+from gradtape.random import (
+    all_candidate_sampler,
+    fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler,
+)
+from gradtape.values import dtypes as _dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "batch_normalization", "bias_add", "compute_average_loss", "crelu", "dropout", "elu", "embedding_lookup",
-    "experimental", "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "log_poisson_loss", "log_softmax", "moments",
-    "normalize_moments", "relu", "relu6", "scale_regularization_loss", "selu", "sigmoid",
+    "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "batch_norm_with_global_normalization", "batch_normalization", "bias_add", "collapse_repeated", "compute_accidental_hits",
+    "compute_average_loss",
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "conv_transpose", "convolution",
+    "crelu", "ctc_loss", "ctc_unique_labels", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input", "dilation2d", "dropout", "elu", "embedding_lookup", "erosion2d", "experimental",
+    "fixed_unigram_candidate_sampler", "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
+    "learned_unigram_candidate_sampler", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool",
+    "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "nce_loss", "normalize_moments", "pool",
+    "relu", "relu6", "sampled_softmax_loss", "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign",
-    "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh", "top_k",
-    "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
+    "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh",
+    "top_k", "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 # Activations
@@ -104,6 +123,264 @@ def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -
     return _nn.log_softmax(logits, axis=-1 if axis is None else int(axis))
 
 
+# Convolution. Strides and dilations are an int, or a list with an entry per axis of space or per axis; padding is "SAME",
+# "VALID" or a list of pairs per axis.
+
+
+def convolution(
+    input: Any, filters: Any, strides: Any = None, padding: Any = "VALID", data_format: str | None = None,
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Convolution over as many axes of space as the filters have."""
+    n = _conv.rank_of_space(filters)
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution(input, filters, n, strides=1 if strides is None else strides, **where)
+
+
+def conv1d(
+    input: Any, filters: Any, stride: Any, padding: Any, data_format: str | None = "NWC", dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Convolution of (batch, width, channels) with filters (width, channels, outputs)."""
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution(input, filters, 1, strides=stride, **where)
+
+
+def conv2d(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None = "NHWC", dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Convolution of (batch, height, width, channels) with filters (height, width, channels, outputs).
+
+    >>> import gradtape as tf
+    >>> conv2d(tf.ones([1, 3, 3, 1]), tf.ones([2, 2, 1, 1]), strides=1, padding="VALID").numpy().ravel().tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    """
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution(input, filters, 2, strides=strides, **where)
+
+
+def conv3d(
+    input: Any, filters: Any, strides: Any, padding: Any, data_format: str | None = "NDHWC", dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Convolution of (batch, depth, height, width, channels)."""
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution(input, filters, 3, strides=strides, **where)
+
+
+def conv_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: str | None = None,
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The transpose of `convolution`, over as many axes of space as ``output_shape`` has."""
+    n = len(_arguments.integers(output_shape)) - 2
+    if n not in (1, 2, 3):
+        raise ValueError(
+            f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape} of length {n + 2}."
+        )
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution_transpose(input, filters, output_shape, n, strides=strides, **where)
+
+
+def conv1d_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: str | None = "NWC",
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The transpose of `conv1d`; filters (width, outputs, channels)."""
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution_transpose(input, filters, output_shape, 1, strides=strides, **where)
+
+
+def conv2d_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: str | None = "NHWC",
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The transpose of `conv2d`; filters (height, width, outputs, channels)."""
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution_transpose(input, filters, output_shape, 2, strides=strides, **where)
+
+
+def conv3d_transpose(
+    input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: str | None = "NDHWC",
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The transpose of `conv3d`; filters (depth, height, width, outputs, channels)."""
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution_transpose(input, filters, output_shape, 3, strides=strides, **where)
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Tensor:
+    """`conv2d` with ``rate`` - 1 holes between the elements of the filter."""
+    return _conv.convolution(value, filters, 2, padding=padding, dilations=rate)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+) -> Tensor:
+    """The transpose of `atrous_conv2d`."""
+    return _conv.convolution_transpose(value, filters, output_shape, 2, padding=padding, dilations=rate)
+
+
+def depthwise_conv2d(
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: str | None = None, dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Each channel with its own filters: (height, width, channels, outputs per channel)."""
+    where = {"padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.convolution(input, filter, 2, strides=strides, depthwise=True, **where)
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The gradient of `depthwise_conv2d` by its input."""
+    where = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.depthwise_input(input_sizes, filter, out_backprop, **where)
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The gradient of `depthwise_conv2d` by its filter."""
+    where = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.depthwise_filter(input, filter_sizes, out_backprop, **where)
+
+
+def separable_conv2d(
+    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any, data_format: str | None = None,
+    dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`depthwise_conv2d`, then a mixture of its outputs pixel by pixel."""
+    where = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return _conv.separable(input, depthwise_filter, pointwise_filter, **where)
+
+
+# Pooling
+
+
+def _space(input: Any) -> int:
+    shape = convert_to_tensor(input).shape
+    if len(shape) not in (3, 4, 5):
+        raise ValueError(f"`input.shape.rank` must be 3, 4 or 5. Received: input.shape={shape} of rank {len(shape)}.")
+    return len(shape) - 2
+
+
+def max_pool(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """The largest element of each window; the gradient goes to the first of several."""
+    n = _space(input)
+    return _pool.pool(input, "MAX", n, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def max_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` over (batch, width, channels)."""
+    return _pool.pool(input, "MAX", 1, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` over (batch, height, width, channels)."""
+    return _pool.pool(input, "MAX", 2, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+) -> Tensor:
+    """`max_pool` over (batch, depth, height, width, channels)."""
+    return _pool.pool(input, "MAX", 3, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def avg_pool(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """The mean of each window, without what lies outside."""
+    n = _space(input)
+    return _pool.pool(input, "AVG", n, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def avg_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` over (batch, width, channels)."""
+    return _pool.pool(input, "AVG", 1, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` over (batch, height, width, channels)."""
+    return _pool.pool(input, "AVG", 2, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
+) -> Tensor:
+    """`avg_pool` over (batch, depth, height, width, channels)."""
+    return _pool.pool(input, "AVG", 3, size=ksize, strides=strides, padding=padding, data_format=data_format)
+
+
+def pool(
+    input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: Any = "VALID",
+    data_format: str | None = None, dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Pooling of type "MAX" or "AVG" over as many axes of space as the window has."""
+    n = len(_arguments.integers(window_shape))
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(f"{n}-D {pooling_type} pooling is not supported.")
+    where = {"padding": padding, "data_format": data_format, "dilations": 1 if dilations is None else dilations}
+    return _pool.pool(input, pooling_type, n, size=window_shape, strides=1 if strides is None else strides, **where)
+
+
+def max_pool_with_argmax(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", output_dtype: Any = _dtypes.int64,
+    include_batch_in_index: bool = False, name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`max_pool2d`, and where each largest element is among those of its example, or of all."""
+    where = {"size": ksize, "strides": strides, "padding": padding, "data_format": data_format}
+    return _pool.max_pool_with_argmax(input, dtype=output_dtype, include_batch=include_batch_in_index, **where)
+
+
+def dilation2d(
+    input: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any, name: str | None = None
+) -> Tensor:
+    """max over the window of input + filter, channel by channel."""
+    where = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return _pool.dilation(input, filters, **where)
+
+
+def erosion2d(
+    value: Any, filters: Any, strides: Any, padding: str, data_format: str, dilations: Any, name: str | None = None
+) -> Tensor:
+    """min over the window of value - filter, channel by channel."""
+    where = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return _pool.erosion(value, filters, **where)
+
+
+# Blocks of space
+
+
+def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Each block of pixels as the channels of one."""
+    return _spatial.space_to_depth(input, block_size, data_format)
+
+
+def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Channels as a block of pixels each."""
+    return _spatial.depth_to_space(input, block_size, data_format)
+
+
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """The pixels of each block to different examples, after zero padding."""
+    return _spatial.space_to_batch(input, block_shape, paddings)
+
+
 # Losses
 
 
@@ -164,6 +441,53 @@ def scale_regularization_loss(regularization_loss: Any) -> Tensor:
     return _reduce.sum(regularization_loss)
 
 
+def nce_loss(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = False, name: str = "nce_loss",
+) -> Tensor:  # fmt: skip
+    """Noise-contrastive estimation of a softmax over many classes; one loss per example."""
+    return _losses.nce_loss(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits, None
+    )
+
+
+def sampled_softmax_loss(
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
+    sampled_values: Any = None, remove_accidental_hits: bool = True, seed: Any = None, name: str = "sampled_softmax_loss",
+) -> Tensor:  # fmt: skip
+    """The softmax cross-entropy with a sample of the other classes; one loss per example."""
+    return _losses.sampled_softmax_loss(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, remove_accidental_hits, seed
+    )
+
+
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(rows, columns, weights) of the sampled classes that are true ones."""
+    return _losses.accidental_hits(true_classes, sampled_candidates, num_true)
+
+
+def ctc_loss(
+    labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: bool = True, unique: Any = None,
+    blank_index: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """-log of the probability of all alignments of label sequences with logits; one loss per example."""
+    return _losses.ctc_loss(
+        labels, logits, label_length, logit_length, time_major=logits_time_major, blank=blank_index
+    )
+
+
+def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The distinct labels of each row, and where each label is among them."""
+    return _losses.unique_labels(labels)
+
+
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Runs of equal labels as one, and the new lengths."""
+    return _losses.collapse_repeated(labels, seq_length)
+
+
 # Moments and normalisation
 
 
@@ -171,38 +495,57 @@ def moments(
     x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes; ``shift`` is accepted and ignored, as in TensorFlow."""
-    return _nn.moments(x, axes, keepdims)
+    return _normalization.moments(x, axes, keepdims)
 
 
 def weighted_moments(
     x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes of values that count as often as their weights say."""
-    return _nn.weighted_moments(x, axes, frequency_weights, keepdims)
+    return _normalization.weighted_moments(x, axes, frequency_weights, keepdims)
 
 
 def sufficient_statistics(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None) -> tuple:
     """(count, sum, sum of squares, shift), from which `normalize_moments` makes mean and variance."""
-    return _nn.sufficient_statistics(x, axes, shift, keepdims)
+    return _normalization.sufficient_statistics(x, axes, shift, keepdims)
 
 
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance from sufficient statistics."""
-    return _nn.normalize_moments(counts, mean_ss, variance_ss, shift)
+    return _normalization.normalize_moments(counts, mean_ss, variance_ss, shift)
 
 
 def batch_normalization(
     x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: float, name: str | None = None
 ) -> Tensor:
     """(x - mean) / √(variance + ε) · scale + offset"""
-    return _nn.batch_normalization(x, mean, variance, offset, scale, variance_epsilon)
+    return _normalization.batch_normalization(x, mean, variance, offset, scale, variance_epsilon)
+
+
+def batch_norm_with_global_normalization(
+    input: Any, mean: Any, variance: Any, beta: Any, gamma: Any, variance_epsilon: float, scale_after_normalization: bool,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`batch_normalization` by another spelling; gamma counts if ``scale_after_normalization``."""
+    scale = gamma if scale_after_normalization else None
+    return _normalization.batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
+
+
+def local_response_normalization(
+    input: Any, depth_radius: int = 5, bias: float = 1, alpha: float = 1, beta: float = 0.5, name: str | None = None
+) -> Tensor:
+    """x / (bias + alpha · Σ x² over neighbouring channels) ** beta"""
+    return _normalization.local_response_normalization(input, depth_radius, bias, alpha, beta)
+
+
+lrn = local_response_normalization
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
     """x / √max(Σ x², ε) along axes."""
-    return _nn.l2_normalize(x, dim if axis is None else axis, epsilon)
+    return _normalization.l2_normalize(x, dim if axis is None else axis, epsilon)
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
@@ -210,7 +553,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     form = "N...C" if data_format is None else data_format
     if not (form.startswith("NC") or (form[:1] == "N" and form.endswith("C"))):
         raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}")
-    return _nn.bias_add(value, bias, channels_first=form.startswith("NC"))
+    return _normalization.bias_add(value, bias, channels_first=form.startswith("NC"))
 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import builtins
+import time
 from typing import Any
 
 import numpy as np
 
 from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, dims
-from gradtape.ops import arrays, creation, elementwise, grids, indexing, nondiff, scatter, statistics
+from gradtape.ops import arrays, creation, elementwise, grids, indexing, nondiff, scatter, spatial, special, statistics
 from gradtape.ops import clip as clipping
 from gradtape.ops import shape as shapes
 from gradtape.ops.arguments import NUMERIC, integer, integers, lengths, not_allowed, position
@@ -33,14 +34,16 @@ TOPLEVEL_FROM_LINALG = ("einsum", "eye", "matmul", "norm", "tensordot")
 TOPLEVEL_FROM_DTYPES = ("as_dtype", "cast", "complex", "saturate_cast")
 
 __all__ = [
-    "argsort", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "clip_by_global_norm",
-    "clip_by_norm", "clip_by_value", "concat", "dynamic_partition", "dynamic_stitch", "ensure_shape", "expand_dims", "fill",
-    "gather", "gather_nd", "get_static_value", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n",
-    "is_tensor", "linspace", "meshgrid", "one_hot", "ones", "ones_like", "pad", "range", "rank", "realdiv", "repeat",
-    "reshape", "reverse", "reverse_sequence", "roll", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n",
-    "size", "slice", "sort", "split", "squeeze", "stack", "strided_slice", "tensor_scatter_nd_add", "tensor_scatter_nd_max",
-    "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tile", "transpose", "truncatediv",
-    "truncatemod", "tuple", "unique", "unique_with_counts", "unravel_index", "unstack", "where", "zeros", "zeros_like",
+    "argsort", "batch_to_space", "bitcast", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
+    "broadcast_to", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "concat", "dynamic_partition", "dynamic_stitch",
+    "ensure_shape", "expand_dims", "fill", "gather", "gather_nd", "get_static_value", "guarantee_const",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "is_tensor", "linspace", "meshgrid",
+    "one_hot", "ones", "ones_like", "pad", "parallel_stack", "range", "rank", "realdiv", "repeat",
+    "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll", "scatter_nd", "searchsorted",
+    "sequence_mask", "shape", "shape_n", "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "split", "squeeze",
+    "stack", "strided_slice", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tile", "timestamp", "transpose", "truncatediv", "truncatemod",
+    "tuple", "unique", "unique_with_counts", "unravel_index", "unstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 
@@ -126,6 +129,32 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return elementwise.identity(x)
 
 
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The same bytes as another dtype; a last axis appears (or goes) where the sizes of the elements differ."""
+    return special.checked_bitcast(input, type)
+
+
+def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """Blocks of zero-padded space moved into the batch axis."""
+    return spatial.space_to_batch(input, block_shape, paddings)
+
+
+space_to_batch = space_to_batch_nd
+
+
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The inverse of space_to_batch, with margins cut away; one number stands for a square block."""
+    block_shape = [block_shape] * 2 if isinstance(block_shape, int) else block_shape
+    return spatial.batch_to_space(input, block_shape, crops)
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> builtins.tuple[Tensor, Tensor]:
+    """The least paddings that make lengths multiples of the block, and the crops that undo them."""
+    return spatial.required_paddings(input_shape, block_shape, base_paddings)
+
+
 # Joining and splitting
 
 
@@ -137,6 +166,11 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Tensors of one shape joined along a new axis."""
     return arrays.stack(values, axis)
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """`stack` along a new first axis."""
+    return arrays.stack(values, 0)
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
@@ -406,6 +440,16 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
 def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list:
     """The tensors, as a list; eager values are ready already."""
     return [None if x is None else convert_to_tensor(x) for x in tensors]
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """The same value as a new tensor."""
+    return elementwise.identity(input)
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Seconds since 1970, as float64."""
+    return convert_to_tensor(np.float64(time.time()))
 
 
 # Inspection

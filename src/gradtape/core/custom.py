@@ -208,24 +208,29 @@ def recompute_grad(f: Callable) -> Callable:
             result = f(*args, **kwargs)
         finally:
             activate(saved)
-        inputs = nest.flatten(list(args))
-        passed = {x._key for x in inputs if isinstance(x, Variable)}
-        variables = [v for key, v in watcher.variables.items() if key not in passed]
-
-        def grad_fn(*upstream: Tensor, variables: Any = ()) -> Any:
-            copies = [OPS["identity"](x) if isinstance(x, Tensor) and x.dtype.is_trainable else x for x in inputs]
-            sources = [x for x in copies if isinstance(x, (Tensor, Variable)) and x.dtype.is_trainable]
-            with GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch([*sources, *variables])
-                again = f(*nest.pack_sequence_as(list(args), copies), **kwargs)
-            found = tape.gradient(again, [*sources, *variables], list(upstream), UnconnectedGradients.ZERO)
-            by_id = {id(s): g for s, g in zip(sources, found)}
-            input_gradients = [by_id.get(id(x)) for x in copies]
-            return (input_gradients, found[len(sources) :]) if variables else input_gradients
-
-        return record_custom(f.__name__, grad_fn, result, inputs, variables)
+        return record_recomputed(f, args, kwargs, result, watcher.variables)
 
     return wrapper
+
+
+def record_recomputed(f: Callable, args: tuple, kwargs: dict, result: Any, accessed: dict[Any, Variable]) -> Any:
+    """The result of ``f(*args)``, recorded as one step whose gradient runs ``f`` again; ``accessed``: variables it read."""
+    inputs = nest.flatten(list(args))
+    passed = {x._key for x in inputs if isinstance(x, Variable)}
+    variables = [v for key, v in accessed.items() if key not in passed]
+
+    def grad_fn(*upstream: Tensor, variables: Any = ()) -> Any:
+        copies = [OPS["identity"](x) if isinstance(x, Tensor) and x.dtype.is_trainable else x for x in inputs]
+        sources = [x for x in copies if isinstance(x, (Tensor, Variable)) and x.dtype.is_trainable]
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([*sources, *variables])
+            again = f(*nest.pack_sequence_as(list(args), copies), **kwargs)
+        found = tape.gradient(again, [*sources, *variables], list(upstream), UnconnectedGradients.ZERO)
+        by_id = {id(s): g for s, g in zip(sources, found)}
+        input_gradients = [by_id.get(id(x)) for x in copies]
+        return (input_gradients, found[len(sources) :]) if variables else input_gradients
+
+    return record_custom(getattr(f, "__name__", "recomputed"), grad_fn, result, inputs, variables)
 
 
 def grad_pass_through(f: Callable) -> Callable:

@@ -89,8 +89,8 @@ def _way(op: Op) -> Callable:
         return _linear if rules and op.variadic and not rules[0][1] else _transposed
     free = {name for name, rule in zip(op.inputs, rules) if rule is not None}
     reads = [set(rule[1]) & {*free, "out"} for rule in rules if rule is not None]
-    if op.affine or not {*op.inputs} - free <= {*op.keeps}:
-        return _transposed  # or the kernel needs an input that no record keeps
+    if not {*op.inputs} - free <= {*op.keeps}:
+        return _transposed  # the kernel needs an input that no record keeps
     if not any(reads):
         return _linear
     names = [name for name, rule in zip(op.inputs, rules) if rule is not None]
@@ -133,6 +133,8 @@ def _zeros(shape: tuple, dtype: Any) -> Tensor:
 
 def _linear(record: tuple, tangents: dict) -> list:
     _, op, keys, shapes, kinds, kept, attributes, _, _ = record
+    if op.affine and attributes[op.affine]:
+        attributes = {**attributes, op.affine: 0}
     arguments = []
     for i, key in enumerate(keys):
         name = op.inputs[0 if op.variadic else i]

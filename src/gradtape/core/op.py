@@ -105,7 +105,7 @@ class Op:
         self.alone: tuple = ()  # and for the rule of each input alone
         self.pull: Callable = pull_general
         self.forward: Callable | None = None  # how tangents pass it; found at the first one
-        self.affine = False  # the kernel adds a constant, though no rule reads a value
+        self.affine = ""  # the attribute by which the kernel adds a constant, though no rule reads a value
 
     def __repr__(self) -> str:
         return f"<op {self.name}({', '.join(self.inputs)})>"
@@ -280,7 +280,7 @@ def _finish(spec: Op, call: Any, doc: str, rules: tuple | None) -> Callable:
     call.__doc__ = spec.doc = doc
     call.op = spec
 
-    def vjp(*rules: Callable | None, sparse: Callable | None = None, affine: bool = False) -> Callable:
+    def vjp(*rules: Callable | None, sparse: Callable | None = None, affine: str = "") -> Callable:
         spec.set_rules(rules)
         spec.sparse = sparse
         spec.affine = affine

@@ -26,7 +26,8 @@ def _all(g: Any) -> tuple:
 def unstack(xp, x, *, axis):
     """The slices along an axis, without that axis."""
     before = (slice(None),) * axis
-    return tuple([xp.getitem(x, index=(*before, i)) for i in range(xp.shape(x)[axis])])
+    # The ellipsis: a string element stays an array of rank 0.
+    return tuple([xp.getitem(x, index=(*before, i, ...)) for i in range(xp.shape(x)[axis])])
 
 
 unstack.vjp(lambda xp, g, *, axis: xp.stack(*_all(g), axis=axis))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import op
 from gradtape.errors import message
 from gradtape.ops import elementwise, reduce
 from gradtape.ops.arguments import axes as as_axes
 from gradtape.ops.arguments import floating
+from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -111,3 +114,27 @@ def clip_by_global_norm(tensors: Any, limit: Any, norm: Any = None) -> tuple[lis
         scaled = elementwise.multiply(part, elementwise.cast(scale, part.dtype))
         out.append(IndexedSlices(scaled, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else scaled)
     return out, norm
+
+
+def saturate_cast(value: Any, dtype: Any) -> Tensor:
+    """A conversion that gives the nearest value of the new type where the old one does not fit."""
+    x, wanted = convert_to_tensor(value), dtypes.as_dtype(dtype)
+    if x.dtype.is_complex:
+        if wanted.is_complex:
+            return elementwise.cast(x, wanted)
+        x = elementwise.real(x)
+    if not (x.dtype.is_bool or wanted.is_bool or wanted.is_complex):
+        x = clip(x, *_common_limits(x.dtype, wanted))
+    return elementwise.cast(x, wanted)
+
+
+def _common_limits(have: dtypes.DType, wanted: dtypes.DType) -> tuple[Tensor, Tensor]:
+    """The range of ``wanted`` within that of ``have``, rounded inwards to values of ``have``."""
+    limits = []
+    for own, other, inward in ((have.min, wanted.min, np.inf), (have.max, wanted.max, -np.inf)):
+        tighter = max(int(own), int(other)) if inward > 0 else min(int(own), int(other))
+        limit = have.as_numpy_dtype(tighter)
+        if have.is_floating and wanted.is_integer and (int(limit) < tighter if inward > 0 else int(limit) > tighter):
+            limit = np.nextafter(limit, have.as_numpy_dtype(inward))
+        limits.append(convert_to_tensor(limit))
+    return limits[0], limits[1]

@@ -252,11 +252,11 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return astype(x, dtype=wanted.numpy)
 
 
-def stop_gradient(x: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value as a new tensor that no tape knows."""
     from gradtape.values.tensor import wrap
 
-    return wrap(convert_to_tensor(x)._array)
+    return wrap(convert_to_tensor(input)._array)
 
 
 _INTEGER_QUOTIENT = {"int8": np.float32, "int16": np.float32, "uint8": np.float32, "uint16": np.float32}

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradtape.core.variable import Variable
 from gradtape.errors import message
-from gradtape.ops import random
+from gradtape.ops import philox, random, stateless
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -38,17 +38,21 @@ def check_algorithm(alg: Any) -> None:
 
 
 def create_rng_state(seed: Any, alg: Any = "philox") -> Tensor:
-    """The state (counter low, counter high, key) of a generator made from this seed, an int or up to three of them."""
+    """The state (counter low, counter high, key) from a seed: an int, or up to three of them, the last being the key."""
     check_algorithm(alg)
     if isinstance(seed, int):
-        words = [(seed + _WORD // 2) % _WORD - _WORD // 2]
+        words = [seed >> shift for shift in (0, 64, 128)]  # two's complement, 192 bits of it
     else:
-        words = [int(word) for word in np.atleast_1d(np.asarray(convert_to_tensor(seed, dtype_hint=dtypes.int64)))]
-    return wrap(np.array([*words, 0, 0, 0][:3], np.int64))
+        given = [int(word) for word in np.atleast_1d(np.asarray(convert_to_tensor(seed, dtype_hint=dtypes.int64)))][:3]
+        words = [*[0] * (3 - len(given)), *given]
+    return wrap(np.array([word % _WORD for word in words], np.uint64).view(np.int64))
 
 
 class Generator:
     """Random numbers whose whole state is a variable: (counter low, counter high, key).
+
+    `from_seed` makes the seed the counter, as TensorFlow does, so neighbouring seeds give streams that soon overlap;
+    `split` gives independent ones.
 
     >>> g = Generator.from_seed(7)
     >>> g.normal([3]).shape, g.state.shape
@@ -75,7 +79,7 @@ class Generator:
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        return cls(state=random._whole(random._entropy(), (3,), np.dtype(np.int64)), alg=alg)
+        return cls(state=np.array([random.entropy() for _ in range(3)], np.uint64).view(np.int64), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
@@ -111,7 +115,7 @@ class Generator:
     def skip(self, delta: Any) -> Tensor:
         """Move on as if ``delta`` numbers had been drawn; the state before."""
         with self._lock:
-            return wrap(self._advance(random._index(delta, "delta")))
+            return wrap(self._advance(random.index(delta, "delta")))
 
     def _advance(self, count: int) -> np.ndarray:
         """256 steps of the 128-bit counter per number, as in TensorFlow; the state before."""
@@ -123,12 +127,12 @@ class Generator:
         return before
 
     def _source(self, shape: Any) -> random.Source:
-        count = math.prod(random._shape(shape))
+        count = math.prod(random.lengths_of(shape))
 
-        def draw(sample: random.Sample) -> np.ndarray:
+        def draw(sample: random.Sample, blocks: int) -> Any:
             with self._lock:
-                words = self._advance(count)
-            return sample(random._philox(random._GENERATOR, *map(int, words)))
+                low, high, key = (int(word) % _WORD for word in self._advance(count))
+            return sample(key, high << 64 | low)
 
         return draw
 
@@ -137,12 +141,12 @@ class Generator:
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
     ) -> Tensor:
-        return random._normal(self._source(shape), random._bell, shape, mean, stddev, dtype)
+        return random.normal_from(self._source(shape), philox.normal, shape, mean, stddev, dtype)
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
     ) -> Tensor:
-        return random._normal(self._source(shape), random._cut_bell, shape, mean, stddev, dtype)
+        return random.normal_from(self._source(shape), philox.truncated_normal, shape, mean, stddev, dtype)
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32, name: str | None = None
@@ -153,13 +157,13 @@ class Generator:
                 f"For integer dtype {kind}, minval and maxval must be both `None` or both non-`None`; "
                 f"got minval={minval} and maxval={maxval}"
             )
-        return random._any_uniform(self._source(shape), shape, minval, maxval, kind)
+        return stateless.any_uniform(self._source(shape), shape, minval, maxval, kind)
 
     def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None) -> Tensor:
-        return random._full_range(self._source(shape), shape, dtypes.as_dtype(dtype))
+        return random.full_range(self._source(shape), shape, dtypes.as_dtype(dtype))
 
     def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
-        return random._binomial(self._source(shape), shape, counts, probs, dtype)
+        return random.binomial_from(self._source(shape), shape, counts, probs, dtype)
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless functions, one per column of a (2, count) tensor."""

@@ -227,11 +227,11 @@ def norm(x: Any, order: Any = "euclidean", axis: Any = None, keepdims: bool = Fa
 
 
 def _matrix_norm(x: Tensor, order: Any, axes: tuple[int, int], keepdims: bool) -> Tensor:
-    """1: the largest column sum of |x|; inf: the largest row sum."""
+    """1: the largest column sum of |x|; inf: the largest row sum; 2: the largest singular value."""
     if order == 2:
-        raise NotImplementedError(
-            message("The matrix norm with ord=2 needs singular values.", fix="ord='fro', or the norm over one axis")
-        )
+        from gradtape.ops.decompositions import spectral_norm  # most programs need no decompositions
+
+        return spectral_norm(x, axes, keepdims)
     rows, columns = (a % x._array.ndim for a in axes)
     summed, other = (rows, columns) if order == 1 else (columns, rows)
     sums = reduce.sum(elementwise.abs(x), axis=summed, keepdims=True)

@@ -91,10 +91,21 @@ def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any,
     size = int(array.max()) + 1 if array.size else 0
     size = max(size, integer(least)) if least is not None else size
     size = min(size, integer(most)) if most is not None else size
+    if size < 0:
+        raise InvalidArgumentError(f"size ({size}) must be non-negative [Op:DenseBincount]")
+    if axis is not None and array.ndim > 2:
+        raise InvalidArgumentError(f"Shape must be at most rank 2 but is rank {array.ndim} [Op:DenseBincount]")
     heavy = None if weights is None else host(weights)
     if heavy is not None and heavy.shape != array.shape:
-        raise InvalidArgumentError(f"Shapes {heavy.shape} and {array.shape} are incompatible")
+        raise InvalidArgumentError(
+            message(
+                "`weights` must be the same shape as `arr` or a length-0 `Tensor` [Op:Bincount]",
+                received=f"{heavy.shape} and {array.shape}",
+            )
+        )
     kind = dtypes.numpy_dtype(dtype) if heavy is None else heavy.dtype
+    if kind.kind not in "iuf":
+        raise not_allowed("DenseBincount", kind, "int32, int64, float, double")
     flat = axis is None or axis == 0 or array.ndim < 2
     rows = array.reshape(1, -1) if flat else array.reshape(-1, array.shape[-1])
     loads = np.ones(rows.shape, kind) if heavy is None else heavy.reshape(rows.shape)
@@ -123,6 +134,13 @@ def histogram(values: Any, value_range: Any, bins: Any) -> np.ndarray:
 def invert_permutation(x: Any) -> Tensor:
     """The permutation that undoes x."""
     array = host(x)
+    if array.ndim != 1:
+        raise InvalidArgumentError(
+            message("invert_permutation expects a 1D vector. [Op:InvertPermutation]", received=f"shape {array.shape}")
+        )
+    array = array if array.size or hasattr(x, "dtype") else array.astype(np.int32)
+    if array.dtype.kind not in "iu":
+        raise not_allowed("InvertPermutation", array.dtype, "int32, int64")
     out = np.full_like(array, -1)
     for i, n in enumerate(array):
         if not 0 <= n < array.size:
@@ -143,7 +161,7 @@ def unravel_index(indices: Any, lengths: Any) -> Tensor:
 
 def nextafter(x: Any, y: Any) -> Tensor:
     """The next number after x in the direction of y."""
-    x = convert_to_tensor(x)
+    x = convert_to_tensor(x, None if hasattr(x, "dtype") else dtypes.float32)
     array, other = host(x), host(convert_to_tensor(y, x.dtype))
     if array.dtype not in (np.float32, np.float64):
         raise not_allowed("NextAfter", array.dtype, "double, float")

@@ -10,8 +10,8 @@ import numpy as np
 from gradtape.core.op import RECORDED, op
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise, indexing, shape
+from gradtape.ops.arguments import REAL, not_allowed
 from gradtape.ops.arguments import indices as as_indices
-from gradtape.ops.arguments import integer
 from gradtape.ops.nondiff import truncate_divide
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -122,13 +122,37 @@ def _limit(dtype: np.dtype, lowest: bool) -> Any:
 # Public forms
 
 
+def _check_dtype(label: str, x: Tensor) -> None:
+    if x._array.dtype.kind in ("bcO" if label.endswith(("Max", "Min")) else "bO"):
+        raise not_allowed(label, x._array.dtype, REAL)
+
+
+def _segment_count(value: Any, label: str) -> int:
+    array = np.asarray(convert_to_tensor(value)._host())
+    if array.ndim:
+        raise InvalidArgumentError(f"num_segments should be a scalar, not shape {dims(array.shape)} [Op:{label}]")
+    if array.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"Value for attr 'Tnumsegments' of {convert_to_tensor(value).dtype.word} is not in the list of allowed values: "
+            f"int32, int64 [Op:{label}]"
+        )
+    if array < 0:
+        raise InvalidArgumentError(f"Input num_segments == {array} must not be negative. [Op:{label}]")
+    return int(array)
+
+
 def sorted_segments(label: str, reduction: Callable) -> Callable:
     """The reduction over rows whose ids never fall; a segment without rows is 0 (product: 1)."""
 
     def reduce(data: Any, segment_ids: Any) -> Tensor:
         x, ids = convert_to_tensor(data), as_indices(segment_ids, label)
+        _check_dtype(label, x)
         known = np.asarray(ids._host())
-        if known.shape != x._array.shape[:1] or known.ndim != 1:
+        if not x._array.ndim:
+            raise InvalidArgumentError(f"input must be at least rank 1 [Op:{label}]")
+        if known.ndim != 1:
+            raise InvalidArgumentError(message(f"segment_ids should be a vector. [Op:{label}]", received=f"{known.shape}"))
+        if known.shape != x._array.shape[:1]:
             raise InvalidArgumentError(
                 message(
                     f"segment_ids should be the same size as dimension 0 of input. [Op:{label}]",
@@ -151,7 +175,8 @@ def unsorted_segments(label: str, reduction: Callable) -> Callable:
     """The reduction over rows with ids in any order; rows with negative ids are left out."""
 
     def reduce(data: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-        x, ids, count = convert_to_tensor(data), as_indices(segment_ids, label), integer(num_segments)
+        x, ids, count = convert_to_tensor(data), as_indices(segment_ids, label), _segment_count(num_segments, label)
+        _check_dtype(label, x)
         lead = ids._array.ndim
         if x._array.shape[:lead] != ids._array.shape:
             raise InvalidArgumentError(

@@ -149,7 +149,7 @@ pad.vjp(
     lambda xp, g, *, x_shape, widths: xp.getitem(
         g, index=tuple(slice(before, before + n) for n, (before, _) in zip(x_shape, widths))
     ),
-    affine=True,
+    affine="value",
 )
 
 

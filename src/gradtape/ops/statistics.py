@@ -9,7 +9,7 @@ import numpy as np
 from gradtape.core.op import op
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise, indexing, reduce, shape
-from gradtape.ops.arguments import floating, integer, position
+from gradtape.ops.arguments import REAL, floating, integer, not_allowed, numeric, position
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -18,7 +18,8 @@ from gradtape.values.tensor import Tensor
 
 def variance(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The mean of |x - mean(x)|² over axes; real for complex x."""
-    if x._array.dtype.kind in "biuO":
+    numeric("Mean", x)
+    if x._array.dtype.kind in "iu":
         raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
     deviation = elementwise.subtract(x, reduce.mean(x, axis=axis, keepdims=True))
     if x._array.dtype.kind == "c":
@@ -132,22 +133,36 @@ class TopKV2(NamedTuple):
 
 def top_k(x: Tensor, k: Any, index_type: Any) -> TopKV2:
     """The k largest elements of every row, largest first; of equal elements the first ones."""
-    k = integer(k)
     if not x._array.ndim:
         raise InvalidArgumentError("input must be >= 1-D, got shape [] [Op:TopKV2]")
+    return extremes(x, k, -1, largest=True, index_type=index_type)
+
+
+def extremes(x: Tensor, k: Any, axis: Any, largest: bool, index_type: Any = "int32") -> TopKV2:
+    """The k largest (smallest) elements along an axis, in order; of equal elements the first ones."""
+    if x._array.dtype.kind in "bcO":
+        raise not_allowed("TopKV2", x._array.dtype, REAL)
+    if np.ndim(getattr(k, "_array", k)):
+        raise InvalidArgumentError(f"k must be scalar, got shape {dims(np.shape(getattr(k, '_array', k)))} [Op:TopKV2]")
+    k, axis = integer(k), position(axis, x._array.ndim, "reduction_dimension {axis} is not in [{low}, {high}) [Op:ApproxTopK]")
     if k < 0:
         raise InvalidArgumentError(f"Need k >= 0, got {k} [Op:TopKV2]")
-    columns = x._array.shape[-1]
+    columns = x._array.shape[axis]
     if k > columns:
         raise InvalidArgumentError(f"input must have at least k columns. Had {columns}, needed {k} [Op:TopKV2]")
-    axis = x._array.ndim - 1
-    order = argsort_descending(x, axis)
+    order = argsort_descending(x, axis) if largest else indexing.argsort(x, axis=axis)
     order = indexing.getitem(order, index=(slice(None),) * axis + (slice(0, k),))
     return TopKV2(indexing.take_along_axis(x, order, axis=axis), elementwise.cast(order, index_type))
 
 
 def in_top_k(targets: Tensor, predictions: Tensor, k: Any) -> Tensor:
-    """Whether fewer than k predictions of a row exceed the target's; False where either is not finite."""
+    """Whether fewer than k predictions of a row exceed the target's; False where one of them is not finite."""
+    if predictions._array.ndim != 2 or targets._array.ndim != 1:
+        name, wanted = ("predictions", 2) if predictions._array.ndim != 2 else ("targets", 1)
+        received = f"targets {targets._array.shape}, predictions {predictions._array.shape}"
+        raise InvalidArgumentError(message(f"{name} must be {wanted}-dimensional [Op:InTopKV2]", received=received))
+    if targets._array.dtype.kind not in "iu":
+        raise not_allowed("InTopKV2", targets._array.dtype, "int32, int64")
     rows, classes = predictions._array.shape
     if targets._array.shape != (rows,):
         raise InvalidArgumentError(
@@ -157,7 +172,7 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: Any) -> Tensor:
     safe = elementwise.where(inside, targets, elementwise.zeros_like(targets))
     chosen = indexing.take_along_axis(predictions, shape.expand_dims(safe, axis=1), axis=1)
     above = reduce.sum(elementwise.cast(elementwise.greater(predictions, chosen), "int32"), axis=1)
-    finite = reduce.all(elementwise.isfinite(chosen), axis=1)
+    finite = reduce.all(elementwise.isfinite(predictions), axis=1)
     return elementwise.logical_and(elementwise.logical_and(inside, finite), elementwise.less(above, integer(k)))
 
 
@@ -193,13 +208,19 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any, weights: A
                 message(f"`{name}` out of bound", received=f"{array.max()}", expected=f"less than num_classes = {size}")
             )
     if pairs[0].shape != pairs[1].shape:
-        shapes = f"{dims(pairs[0].shape)} vs. {dims(pairs[1].shape)}"
-        raise InvalidArgumentError(f"Incompatible shapes: {shapes} [Op:ConfusionMatrix]")
+        shapes = f"values[0].shape = {dims(pairs[0].shape)} != values[1].shape = {dims(pairs[1].shape)}"
+        raise InvalidArgumentError(f"Shapes of all inputs must match: {shapes} [Op:Pack]")
     values = elementwise.ones_like(convert_to_tensor(pairs[0])) if weights is None else convert_to_tensor(weights)
+    if values._array.shape != pairs[0].shape:
+        raise ValueError(f"Shapes {pairs[0].shape} and {values._array.shape} are incompatible")
     where = convert_to_tensor(np.stack(pairs, 1))
     return indexing.scatter_nd(elementwise.cast(values, dtype), where, shape=(size, size))
 
 
 def scan_axis(axis: Any, ndim: int, label: str) -> int:
     """The axis of a cumulative op."""
+    if np.ndim(getattr(axis, "_array", axis)):
+        raise InvalidArgumentError(
+            f"ScanOp: axis must be a scalar, not {dims(np.shape(getattr(axis, '_array', axis)))} [Op:{label}]"
+        )
     return position(axis, ndim, f"ScanOp: Expected scan axis in the range [{{low}}, {{high}}), but got {{axis}} [Op:{label}]")

@@ -68,6 +68,7 @@ class Optimizer:
 
     row_wise = False  # whether a row with a zero gradient stays as it is, so that a sparse update may skip it
     scratch = 1  # how many buffers the rule needs
+    _deferred: Any = None  # a restored checkpoint that waits for variables not made yet
 
     def __init__(
         self,
@@ -174,6 +175,8 @@ class Optimizer:
                 made.extend(self.add_variable_from_reference(variable, name, value) for name, value in group.items())
         self._register(slots)
         self.built = True
+        if self._deferred is not None:
+            self._deferred(self)
 
     def _register(self, slots: list[list[Variable]]) -> None:
         buffers: dict[np.dtype, np.ndarray] = {}
@@ -198,6 +201,8 @@ class Optimizer:
         array = np.full(tuple(shape), value, dtypes.as_dtype(dtype or "float32").numpy)
         variable = Variable(wrap(array), trainable=False, name=f"{self.name}/{name or 'variable'}")
         self._variables.append(variable)
+        if self._deferred is not None:
+            self._deferred(self)
         return variable
 
     def add_variable_from_reference(

@@ -273,7 +273,7 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
     if dtype is None:
         return wrap(_array(value, *_default(highest)))
     kind = dtype.numpy.kind if dtype is not dtypes.bfloat16 else "f"
-    if dtype is dtypes.string or (kinds and not _fits(highest, kind)):
+    if kinds and (dtype is dtypes.string or not _fits(highest, kind)):
         shown = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if type(v) is highest)
         raise TypeError(
             message(

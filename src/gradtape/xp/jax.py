@@ -22,6 +22,17 @@ from jax import lax
 from jax.scipy import special
 
 from gradtape.xp import numpy as _numpy
+from gradtape.xp.jax_conv import conv, conv_filter, conv_input, windows, windows_transpose
+from gradtape.xp.jax_fourier import fft, ifft, irfft, rfft
+from gradtape.xp.jax_linalg import (
+    cholesky, eig, eigh, eigvals, eigvalsh, expm, inv, logm, lu, pinv, qr, slogdet, solve, sqrtm, svd, svdvals,
+    triangular_solve, tridiagonal_solve,
+)  # fmt: skip
+from gradtape.xp.jax_random import gamma_sample, random_gamma_grad, truncated_sample
+from gradtape.xp.jax_special import (
+    bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, bessel_j0, bessel_j1, bessel_k0, bessel_k0e, bessel_k1, bessel_k1e, bessel_y0,
+    bessel_y1, betainc, bitcast, dawsn, erfcinv, expint, fresnel_cos, fresnel_sin, igamma, igammac, ndtri, spence, zeta,
+)  # fmt: skip
 
 
 def scope() -> Any:

@@ -13,6 +13,18 @@ import warnings
 
 import numpy as np
 
+from gradtape.xp.numpy_conv import conv, conv_filter, conv_input, windows, windows_transpose
+from gradtape.xp.numpy_fourier import fft, ifft, irfft, rfft
+from gradtape.xp.numpy_linalg import (
+    cholesky, eig, eigh, eigvals, eigvalsh, expm, inv, logm, lu, pinv, qr, slogdet, solve, sqrtm, svd, svdvals,
+    triangular_solve, tridiagonal_solve,
+)  # fmt: skip
+from gradtape.xp.numpy_random import gamma_sample, random_gamma_grad, truncated_sample
+from gradtape.xp.numpy_special import (
+    bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, bessel_j0, bessel_j1, bessel_k0, bessel_k0e, bessel_k1, bessel_k1e, bessel_y0,
+    bessel_y1, betainc, bitcast, dawsn, erfcinv, expint, fresnel_cos, fresnel_sin, igamma, igammac, ndtri, spence, zeta,
+)  # fmt: skip
+
 try:  # NOTE: private to NumPy. np.errstate sets the same variable, in Python: 0.95 µs, this 0.25.
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 

@@ -1,0 +1,135 @@
+"""Candidate samplers: a few classes out of many, with how often each was to be expected, for sampled losses."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.ops import random
+from gradtape.ops.arguments import integer
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+
+
+class Candidates(NamedTuple):
+    """What a sampler answers."""
+
+    sampled_candidates: Tensor
+    true_expected_count: Tensor
+    sampled_expected_count: Tensor
+
+
+def sample(
+    kind: str, true_classes: Any, num_true: Any, num_sampled: Any, unique: bool, probabilities: np.ndarray, seed: Any = None
+) -> Candidates:
+    """``num_sampled`` classes by their probabilities; ``unique``: drawn again while they were drawn before.
+
+    Expected counts are p · num_sampled, or the chance 1 - (1 - p)^tries to be among the unique ones.
+    """
+    true, number = _true(true_classes, num_true), integer(num_sampled)
+    possible = np.count_nonzero(probabilities)
+    if number < 1 or (unique and number > possible):
+        raise InvalidArgumentError(
+            message(
+                "Sampler's range is too small.",
+                received=f"num_sampled {number}",
+                expected=f"1 to {possible} unique candidates" if unique else "num_sampled >= 1",
+            )
+        )
+    if true.size and not (true.min() >= 0 and true.max() < len(probabilities)):
+        raise InvalidArgumentError(
+            message("true_classes out of range", received=f"{true}", expected=f"classes from 0 to {len(probabilities) - 1}")
+        )
+    running = np.cumsum(probabilities)
+    drawn, tries = random.numpy_source(kind, seed)(lambda generator: _draw(generator, running, number, unique))
+    expected = -np.expm1(tries * np.log1p(-np.minimum(probabilities, 1 - 1e-12))) if unique else probabilities * number
+    counts = expected.astype(np.float32)
+    return Candidates(wrap(drawn), wrap(counts[true]), wrap(counts[drawn]))
+
+
+def _draw(generator: Any, running: np.ndarray, number: int, unique: bool) -> tuple[np.ndarray, int]:
+    """Classes, and how many draws it took."""
+    def more(count: int) -> np.ndarray:
+        return np.searchsorted(running, generator.random(count) * running[-1], side="right").astype(np.int64)
+
+    drawn = more(number)
+    if not unique:
+        return drawn, number
+    while True:
+        classes, first = np.unique(drawn, return_index=True)
+        if len(classes) >= number:
+            places = np.sort(first)[:number]
+            return drawn[places], int(places[-1]) + 1
+        drawn = np.concatenate([drawn, more(len(drawn))])
+
+
+def _true(true_classes: Any, num_true: Any) -> np.ndarray:
+    classes = np.asarray(convert_to_tensor(true_classes, dtype_hint=dtypes.int64))
+    if classes.dtype != np.int64 and isinstance(true_classes, Tensor):
+        word = dtypes.of(classes.dtype).word  # type: ignore[union-attr]
+        raise InvalidArgumentError(
+            message(f"cannot compute a candidate sampler as input #0 was expected to be a int64 tensor but is a {word} tensor")
+        )
+    if classes.ndim != 2:
+        raise InvalidArgumentError(message("true_classes must be a matrix", received=f"shape {dims(classes.shape)}"))
+    if classes.shape[1] != integer(num_true):
+        raise InvalidArgumentError(
+            message("true_classes must have num_true columns, expected: "
+                    f"{classes.shape[1]} was: {integer(num_true)}", fix="num_true is the second length of true_classes")
+        )  # fmt: skip
+    return classes.astype(np.int64)
+
+
+def log_uniform(range_max: int) -> np.ndarray:
+    """(log(k + 2) - log(k + 1)) / log(range_max + 1): Zipf's law for classes in order of falling frequency."""
+    classes = np.arange(range_max)
+    return np.log1p(1 / (classes + 1)) / np.log1p(range_max)
+
+
+def uniform(range_max: int) -> np.ndarray:
+    """Every class alike."""
+    return np.full(range_max, 1 / range_max)
+
+
+def unigrams(
+    weights: Any, range_max: int, distortion: float = 1.0, num_reserved_ids: int = 0, num_shards: int = 1, shard: int = 0
+) -> np.ndarray:
+    """Weights to the power ``distortion``, normalised; reserved ids come first and are never drawn, nor are other shards'."""
+    weights = np.concatenate([np.zeros(num_reserved_ids), np.asarray(weights, np.float64) ** distortion])
+    if len(weights) != range_max:
+        raise InvalidArgumentError(
+            message(f"range_max is {range_max}, but there are {len(weights)} weights, reserved ids included")
+        )
+    weights[np.arange(range_max) % num_shards != shard] = 0
+    return weights / weights.sum()
+
+
+def read_weights(vocab_file: str) -> list[float]:
+    """The last of the comma-separated fields of each line."""
+    with open(vocab_file, encoding="utf-8") as lines:
+        return [float(line.rsplit(",", 1)[-1]) for line in lines if line.strip()]
+
+
+def every(true_classes: Any, num_true: Any, num_sampled: Any) -> Candidates:
+    """All classes, each expected once."""
+    true, number = _true(true_classes, num_true), integer(num_sampled)
+    once = [wrap(np.ones(shape, np.float32)) for shape in (true.shape, (number,))]
+    return Candidates(wrap(np.arange(number)), *once)
+
+
+_learned: dict[tuple[int, Any], np.ndarray] = {}
+
+
+def learned(true_classes: Any, range_max: int, seed: Any) -> np.ndarray:
+    """One plus how often each class has been true so far, normalised: a distribution per range and seed.
+
+    The classes of this call are counted after it, as in TensorFlow.
+    """
+    counts = _learned.setdefault((range_max, seed), np.ones(range_max))
+    probabilities = counts / counts.sum()
+    classes = np.asarray(convert_to_tensor(true_classes, dtype_hint=dtypes.int64)).reshape(-1)
+    np.add.at(counts, classes[(classes >= 0) & (classes < range_max)], 1)
+    return probabilities

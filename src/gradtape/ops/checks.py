@@ -1,0 +1,237 @@
+"""Assertions about tensors: values, shapes, types, finiteness; with TensorFlow's error classes, and the values in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.op import op
+from gradtape.errors import InvalidArgumentError, message
+from gradtape.ops import elementwise
+from gradtape.ops.arguments import real_floating
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor
+
+__all__ = [
+    "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
+    "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
+    "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in",
+    "assert_same_float_dtype", "assert_scalar", "assert_type", "is_numeric_tensor", "numerics",
+]  # fmt: skip
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
+    """Raise InvalidArgumentError, showing ``summarize`` (3) elements of each value in ``data``, unless the condition holds."""
+    if condition:
+        return
+    if isinstance(data, Tensor) or not isinstance(data, (list, tuple, str)):
+        raise TypeError("values must be a sequence.")
+    shown = "\n".join(_summary(convert_to_tensor(value), 3 if summarize is None else summarize) for value in data)
+    raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+
+
+def _summary(value: Tensor, count: int) -> str:
+    elements = value._host().ravel()
+    count = elements.size if count < 0 else count
+    return ", ".join([*(str(element) for element in elements[:count]), *(["..."] if count < elements.size else [])])
+
+
+# Two tensors, element by element
+
+
+def _comparison(name: str, sign: str, compare: Callable) -> Callable:
+    def check(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+        x = convert_to_tensor(x)
+        y = convert_to_tensor(y, None if hasattr(y, "dtype") else x.dtype)
+        holds = compare(x, y)._host()
+        if not holds.all():
+            raise InvalidArgumentError(_differences(x._host(), y._host(), ~holds, sign, message, summarize))
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise InvalidArgumentError unless ``x {sign} y`` holds for every element."
+    return check
+
+
+def _differences(x: Any, y: Any, wrong: np.ndarray, sign: str, text: str | None, summarize: int | None) -> str:
+    count = 3 if summarize is None else wrong.size if summarize < 0 else summarize
+    lines = [text] if text else []
+    lines.append(f"Condition x {sign} y did not hold.")
+    if x.shape == y.shape and x.ndim:
+        where = np.argwhere(wrong)[:count]
+        at = tuple(where.T)
+        lines += [f"Indices of first {len(where)} different values:", f"{where}"]
+        lines += ["Corresponding x values:", f"{x[at]}", "Corresponding y values:", f"{y[at]}"]
+    for name, value in (("x", x), ("y", y)):
+        first = np.ravel(value)[:count]
+        lines += [f"First {first.size} elements of {name}:", f"{first}"]
+    return "\n".join(lines)
+
+
+assert_equal = _comparison("assert_equal", "==", elementwise.equal)
+assert_none_equal = _comparison("assert_none_equal", "!=", elementwise.not_equal)
+assert_less = _comparison("assert_less", "<", elementwise.less)
+assert_less_equal = _comparison("assert_less_equal", "<=", elementwise.less_equal)
+assert_greater = _comparison("assert_greater", ">", elementwise.greater)
+assert_greater_equal = _comparison("assert_greater_equal", ">=", elementwise.greater_equal)
+
+
+def assert_near(
+    x: Any, y: Any, rtol: Any = None, atol: Any = None, message: str | None = None, summarize: int | None = None,
+    name: str | None = None,
+) -> None:  # fmt: skip
+    """Raise InvalidArgumentError unless ``|x - y| < atol + rtol · |y|`` everywhere; both are 10 machine epsilons by default."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y, None if hasattr(y, "dtype") else convert_to_tensor(x).dtype)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise ValueError(f"data type {x.dtype.as_numpy_dtype} not inexact\n  Fix:      use assert_equal for integers")
+    epsilon = 10 * float(x.dtype.real_dtype._limits.eps)
+    bounds = [convert_to_tensor(epsilon if b is None else b, x.dtype.real_dtype) for b in (rtol, atol)]
+    difference = np.abs(elementwise.subtract(x, y)._host())
+    if not (difference <= bounds[1]._host() + bounds[0]._host() * np.abs(y._host())).all():
+        tolerance = f"x and y not equal to tolerance rtol = {bounds[0]!s}, atol = {bounds[1]!s}"
+        data = [f"{message}.  " if message else "", tolerance, f"x ({_kind(x)}) = ", x, f"y ({_kind(y)}) = ", y]
+        Assert(convert_to_tensor(False), data, summarize)
+
+
+def _kind(x: Tensor) -> str:
+    return f"shape={x._array.shape} dtype={x.dtype.name}"
+
+
+# One tensor
+
+
+def _sign(name: str, condition: str, compare: Callable) -> Callable:
+    def check(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
+        tensor = convert_to_tensor(x)
+        values = tensor._host()
+        if not compare(values, 0).all():
+            count = 3 if summarize is None else values.size if summarize < 0 else summarize
+            shown = [str(value) for value in values.ravel()[:count]] if values.ndim else str(values)
+            prefix = f"{message}.  " if message else ""
+            raise InvalidArgumentError(
+                f"{prefix}\nCondition {condition} did not hold element-wise:\nx ({_kind(tensor)}) = \n{shown}"
+            )
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raise InvalidArgumentError unless ``{condition}`` holds for every element."
+    return check
+
+
+assert_positive = _sign("assert_positive", "x > 0", np.greater)
+assert_negative = _sign("assert_negative", "x < 0", np.less)
+assert_non_negative = _sign("assert_non_negative", "x >= 0", np.greater_equal)
+assert_non_positive = _sign("assert_non_positive", "x <= 0", np.less_equal)
+
+
+@op
+def check_numerics(xp, x, *, text):
+    """x itself; refused where it has an infinity or nan. Traced values are not looked at."""
+    if isinstance(x, np.ndarray):
+        found = [word for word, bad in (("Inf", np.isinf(x)), ("NaN", np.isnan(x))) if bad.any()]
+        if found:
+            raise InvalidArgumentError(f"{text} : Tensor had {' and '.join(found)} values [Op:CheckNumerics]")
+    return x
+
+
+check_numerics.vjp(lambda xp, g: g)
+
+
+def numerics(tensor: Any, text: str) -> Tensor:
+    """The tensor, if all its elements are finite."""
+    x = convert_to_tensor(tensor)
+    real_floating("CheckNumerics", x)
+    return check_numerics(x, text=text)
+
+
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+    """The tensor, if all its elements are finite; else InvalidArgumentError with the message."""
+    return numerics(x, message)
+
+
+# Ranks and types
+
+
+def _rank(value: Any) -> int:
+    tensor = convert_to_tensor(value)
+    if tensor._array.ndim:
+        raise ValueError(message("Rank must be a scalar.", received=f"{value!r}"))
+    assert_type(tensor, dtypes.int32)
+    return int(tensor)
+
+
+def _require_rank(x: Any, holds: Callable[[int], bool], expected: str, text: str | None) -> None:
+    found = convert_to_tensor(x)._array.shape
+    if not holds(len(found)):
+        prefix = f"{text}.  " if text else ""
+        raise ValueError(f"{prefix}Tensor  must have rank {expected}.  Received rank {len(found)}, shape {found}")
+
+
+def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise ValueError unless ``x`` has this number of axes."""
+    wanted = _rank(rank)
+    _require_rank(x, lambda found: found == wanted, f"{wanted}", message)
+
+
+def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise ValueError unless ``x`` has at least this number of axes."""
+    wanted = _rank(rank)
+    _require_rank(x, lambda found: found >= wanted, f"at least {wanted}", message)
+
+
+def assert_rank_in(x: Any, ranks: Iterable, message: str | None = None, name: str | None = None) -> None:
+    """Raise ValueError unless the number of axes of ``x`` is one of these."""
+    wanted = tuple(_rank(rank) for rank in ranks)
+    _require_rank(x, lambda found: found in wanted, f"in {wanted}", message)
+
+
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise ValueError unless the tensor has no axes."""
+    found = convert_to_tensor(tensor)._array.shape
+    if found:
+        raise ValueError(f"{message + '.  ' if message else ''}Expected scalar shape, saw shape: {found}.")
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise TypeError unless the tensor has this element type."""
+    wanted, found = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
+    if found is not wanted:
+        raise TypeError(f"{message + '.  ' if message else ''}tensor must be of type {wanted!r}; got {found!r}")
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise TypeError unless the tensor holds integers."""
+    found = convert_to_tensor(x).dtype
+    if not found.is_integer:
+        prefix = message + ".  " if message else ""
+        raise TypeError(f'{prefix}Expected "x" to be integer type.  Found: tensor of dtype {found}')
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> dtypes.DType:
+    """The one floating type of all the tensors; ValueError if there is no such type. float32 where nothing is given."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    first = None
+    for tensor in tensors or ():
+        if wanted is None:
+            wanted, first = tensor.dtype, tensor
+        elif tensor.dtype != wanted:
+            like = f" as {first}" if first is not None else ""
+            raise ValueError(f"{tensor}, type={tensor.dtype}, must be of the same type ({wanted}){like}.")
+    wanted = wanted or dtypes.float32
+    if not wanted.is_floating:
+        raise ValueError(f"Expected floating point type, got {wanted}.")
+    return wanted
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raise TypeError for what iterates by accident, such as tensors, arrays and strings."""
+    if isinstance(values, (Tensor, np.ndarray, str, bytes)):
+        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
+    if not isinstance(values, Iterable):
+        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether this is a tensor of numbers."""
+    return isinstance(tensor, Tensor) and tensor.dtype.is_numeric

@@ -1,0 +1,79 @@
+"""How code runs: eagerly, in order. What TensorFlow needs to say so, and the answers here."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import Any
+
+from gradtape.core import callsite
+from gradtape.core.context import suspended
+from gradtape.errors import message
+from gradtape.scope import OutOfScopeError
+from gradtape.values.naming import scoped
+
+__all__ = [
+    "Graph", "control_dependencies", "executing_eagerly", "get_current_name_scope", "get_logger", "init_scope",
+    "inside_function", "is_symbolic_tensor",
+]  # fmt: skip
+
+
+class _Staging:
+    """Whether a compiled function is being made; `function` sets it."""
+
+    inside = False
+    run_eagerly = False
+
+
+staging = _Staging()
+
+
+def executing_eagerly() -> bool:
+    """Whether operations run as they are called: everywhere but while a compiled function is being made."""
+    return not staging.inside
+
+
+def inside_function() -> bool:
+    """Whether a compiled function is being made."""
+    return staging.inside
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether this tensor has no value yet: inside a compiled function that is being made."""
+    return staging.inside and type(getattr(tensor, "_array", None)).__name__.endswith("Tracer")
+
+
+def control_dependencies(control_inputs: Any) -> Any:
+    """Context manager that orders nothing: eager code runs in the order in which it is written."""
+    if control_inputs is not None and not hasattr(control_inputs, "__iter__"):
+        raise TypeError(f"'{type(control_inputs).__name__}' object is not iterable")
+    return contextlib.nullcontext()
+
+
+def init_scope() -> Any:
+    """Context manager: outside of every compiled function, and unseen by tapes."""
+    return suspended()
+
+
+def get_current_name_scope() -> str:
+    """The active name scopes, joined."""
+    return scoped("").rstrip("/")
+
+
+def get_logger() -> logging.Logger:
+    """The logger that all our messages go through."""
+    return callsite.logger
+
+
+class Graph:
+    """TensorFlow 1's graphs are out of scope: this class only says so."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise OutOfScopeError(
+            message(
+                f"tf.Graph().{name} is out of scope: there are no graphs to build by hand.",
+                fix="write eager code, and wrap it in tf.function where it should be compiled",
+            )
+        )

@@ -1,0 +1,388 @@
+"""Images to and from bytes, by Pillow: PNG, JPEG, GIF, BMP, WebP. Every decoder takes every format, as in TensorFlow."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gradtape.errors import InternalError, InvalidArgumentError, UnimplementedError, dims, message
+from gradtape.ops.arguments import integer, integers
+from gradtape.ops.image_color import convert_image_dtype
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor, string_scalar
+from gradtape.values.tensor import Tensor, wrap
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+_MAGIC = {
+    b"\xff\xd8\xff": "JPEG", b"\x89PNG\r\n\x1a\n": "PNG", b"GIF8": "GIF", b"BM": "BMP", b"RIFF": "WEBP",
+}  # fmt: skip
+_UNKNOWN = "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP required."
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(
+            message("Images are read and written by Pillow, which is not installed.", fix='pip install "gradtape[image]"')
+        ) from error
+    return Image
+
+
+# Decoding
+
+
+def _contents(contents: Any, label: str) -> bytes:
+    tensor = convert_to_tensor(contents, dtypes.string)
+    if tensor._array.ndim:
+        raise InvalidArgumentError(
+            message(
+                f"`contents` must be scalar but got shape{dims(tensor._array.shape)} [Op:{label}]",
+                fix="decode one image at a time: tf.map_fn, or dataset.map before batch",
+            )
+        )
+    data = tensor._array[()]
+    if not data:
+        raise InvalidArgumentError(f"Input is empty. [Op:{label}]")
+    return data
+
+
+def _format(data: bytes) -> str | None:
+    return next((name for start, name in _MAGIC.items() if data.startswith(start)), None)
+
+
+def _opened(data: bytes, label: str) -> Any:
+    """The image, not yet decoded; anything that Pillow cannot make sense of is refused."""
+    found = _format(data)
+    if found is None:
+        raise InvalidArgumentError(message(f"{_UNKNOWN} [Op:{label}]", received=f"{len(data)} bytes: {data[:12]!r}"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _pillow().open(io.BytesIO(data), formats=[found])
+    except (OSError, SyntaxError, ValueError) as error:
+        raise _damaged(found, data, label) from error
+
+
+def _damaged(found: str, data: bytes, label: str) -> InvalidArgumentError:
+    if found == "JPEG":
+        text = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
+    else:
+        text = f"Invalid {found} data, size {len(data)}"
+    return InvalidArgumentError(message(f"{text} [Op:{label}]", why="the file is cut off or damaged"))
+
+
+def _loaded(image: Any, data: bytes, label: str) -> None:
+    try:
+        image.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise _damaged(_format(data) or "image", data, label) from error
+
+
+def _channel_count(channels: Any, label: str) -> int:
+    number = 0 if channels is None else integer(channels)
+    if number not in (0, 1, 3, 4):
+        raise InvalidArgumentError(f"`channels` must be 0, 1, 3 or 4 but got {number} [Op:{label}]")
+    return number
+
+
+def _pixels(image: Any, channels: int) -> np.ndarray:
+    """The decoded image as (height, width, channels) of uint8, or of uint16 where it is one grey channel of 16 bits."""
+    if image.mode.startswith("I;16"):
+        wide = np.asarray(image).astype(np.uint16)[..., None]
+        return wide if channels in (0, 1) else _with_channels(wide, channels)
+    if image.mode in ("1", "P", "CMYK", "YCbCr", "I", "F", "PA"):
+        clear = image.mode == "PA" or (image.mode == "P" and "transparency" in image.info)
+        image = image.convert("L" if image.mode == "1" else "RGBA" if clear else "RGB")
+    if channels > 1 and channels != len(image.getbands()):
+        image = image.convert(_MODES[channels])
+    array = np.asarray(image)
+    array = array[..., None] if array.ndim == 2 else array
+    return _grey(array) if channels == 1 else array
+
+
+def _grey(pixels: np.ndarray) -> np.ndarray:
+    """The luma of colours, cut to an integer as libpng does; alpha is dropped, not blended."""
+    if pixels.shape[-1] < 3:
+        return pixels[..., :1]
+    r, g, b = (pixels[..., i : i + 1].astype(np.uint32) for i in range(3))
+    return ((9798 * r + 19235 * g + 3735 * b) >> 15).astype(np.uint8)
+
+
+def _with_channels(grey: np.ndarray, channels: int) -> np.ndarray:
+    parts = [grey] * 3 + [np.full_like(grey, np.iinfo(grey.dtype).max)] * (channels == 4)
+    return np.concatenate(parts, -1)
+
+
+def _in_dtype(pixels: np.ndarray, dtype: Any) -> np.ndarray:
+    """8 bits from 16 by dropping the low ones, 16 from 8 by repeating them: 255 becomes 65535."""
+    if pixels.dtype == dtype:
+        return pixels
+    return (pixels >> 8).astype(np.uint8) if dtype == np.uint8 else pixels.astype(np.uint16) * np.uint16(257)
+
+
+def _deep_channels(image: Any) -> str:
+    """The channels of a PNG that has 16 bits in each of several; of those Pillow reads only the upper 8."""
+    stored = str(image.tile[0][3]) if image.format == "PNG" and image.tile else ""
+    channels, _, depth = stored.partition(";")
+    return channels if depth.startswith("16") and len(channels) > 1 else ""
+
+
+def _decoded(data: bytes, channels: int, dtype: Any, label: str) -> np.ndarray:
+    """The first frame of an image of any format."""
+    image = _opened(data, label)
+    if image.format == "JPEG" and channels == 4:
+        raise InvalidArgumentError(message(f"JPEG does not support 4 channels [Op:{label}]", fix="channels=3"))
+    deep = _deep_channels(image)
+    if deep and dtype != np.uint8:
+        raise UnimplementedError(
+            message(
+                f"Pillow reads 8 of the 16 bits of a colour PNG [Op:{label}]",
+                fix="dtype=tf.uint8, or store the channels as grey images of 16 bits",
+            )
+        )
+    _loaded(image, data, label)
+    if deep == "LA":  # which Pillow spreads over four channels
+        image = image.convert("LA")
+    return _in_dtype(_pixels(image, channels), dtype)
+
+
+def decode_png(contents: Any, channels: Any = 0, dtype: Any = dtypes.uint8, label: str = "DecodePng") -> Tensor:
+    """An image (height, width, channels) from the bytes of a file; ``channels`` 0 means those of the file."""
+    kind = dtypes.as_dtype(dtype)
+    if kind not in (dtypes.uint8, dtypes.uint16):
+        raise InvalidArgumentError(f"Value for attr 'dtype' of {kind.word} is not in the list of allowed values: uint8, uint16")
+    number = _channel_count(channels, label)
+    return wrap(_decoded(_contents(contents, label), number, kind.numpy, label))
+
+
+_RATIOS = (1, 2, 4, 8)
+
+
+def decode_jpeg(
+    contents: Any, channels: Any = 0, ratio: Any = 1, try_recover_truncated: bool = False, crop_window: Any = None
+) -> Tensor:
+    """An image of uint8 from the bytes of a file; a JPEG may be reduced by ``ratio`` while it is decoded."""
+    label = "DecodeJpeg" if crop_window is None else "DecodeAndCropJpeg"
+    number, reduction = _channel_count(channels, label), integer(ratio)
+    if reduction not in _RATIOS:
+        raise InvalidArgumentError(f"ratio must be 1, 2, 4, or 8, got {reduction} [Op:{label}]")
+    data = _contents(contents, label)
+    image = _opened(data, label)
+    if image.format != "JPEG" and crop_window is None:
+        return wrap(_decoded(data, number, np.uint8, label))
+    if number == 4:
+        raise InvalidArgumentError(message(f"JPEG does not support 4 channels [Op:{label}]", fix="channels=3"))
+    size = tuple(-(-n // reduction) for n in image.size)
+    if number == 1 or reduction > 1:
+        image.draft("L" if number == 1 else image.mode, tuple(max(1, n // reduction) for n in image.size))
+    if try_recover_truncated:
+        _load_truncated(image)
+    _loaded(image, data, label)
+    if image.size != size:  # the decoder halves no further than to the size asked for
+        image = image.reduce(next(k for k in _RATIOS if tuple(-(-n // k) for n in image.size) == size))
+    pixels = _pixels(image, number)
+    return wrap(pixels if crop_window is None else _cropped(pixels, crop_window, data, label))
+
+
+def _load_truncated(image: Any) -> None:
+    """Decode what is there of a file that was cut off; the rest is grey."""
+    from PIL import ImageFile
+
+    before = ImageFile.LOAD_TRUNCATED_IMAGES
+    ImageFile.LOAD_TRUNCATED_IMAGES = True
+    try:
+        image.load()
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = before
+
+
+def _cropped(pixels: np.ndarray, window: Any, data: bytes, label: str) -> np.ndarray:
+    top, left, height, width = integers(window)
+    rows, columns = pixels.shape[:2]
+    if min(top, left) < 0 or min(height, width) <= 0 or top + height > rows or left + width > columns:
+        raise _damaged("JPEG", data, label)
+    return pixels[top : top + height, left : left + width]
+
+
+def decode_bmp(contents: Any, channels: Any = 0) -> Tensor:
+    """An image of uint8 from the bytes of a BMP file."""
+    label = "DecodeBmp"
+    data = _contents(contents, label)
+    if data.startswith(b"BM") and len(data) < 32:
+        raise InvalidArgumentError(
+            "Incomplete bmp content, requires at least 32 bytes to find the header size, width, height, and bpp, "
+            f"got {len(data)} bytes [Op:{label}]"
+        )
+    return wrap(_decoded(data, _channel_count(channels, label), np.uint8, label))
+
+
+def decode_gif(contents: Any) -> Tensor:
+    """The frames (number, height, width, 3) of an animation, each as it is shown; of another file one frame."""
+    label = "DecodeGif"
+    return wrap(_frames(_contents(contents, label), label))
+
+
+def _frames(data: bytes, label: str) -> np.ndarray:
+    image = _opened(data, label)
+    frames = []
+    try:
+        for i in range(getattr(image, "n_frames", 1)):
+            image.seek(i)
+            frames.append(np.asarray(image.convert("RGB")))
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise _damaged(_format(data) or "image", data, label) from error
+    return np.stack(frames)
+
+
+def decode_image(
+    contents: Any, channels: Any = None, dtype: Any = dtypes.uint8, expand_animations: bool = True
+) -> Tensor:
+    """An image of any format, in any element type; an animation has a leading axis of frames (``expand_animations``)."""
+    label = "DecodeImage"
+    number, kind = _channel_count(channels, label), dtypes.as_dtype(dtype)
+    data = _contents(contents, label)
+    if _format(data) == "GIF":
+        pixels = _frames(data, label)
+        pixels = pixels if expand_animations else pixels[0]
+    else:
+        deep = _format(data) == "PNG" and kind is not dtypes.uint8  # a PNG of 16 bits keeps them
+        pixels = _decoded(data, number, np.uint16 if deep else np.uint8, label)
+    return convert_image_dtype(wrap(pixels), kind) if kind.numpy != pixels.dtype else wrap(pixels)
+
+
+def is_jpeg(contents: Any) -> Tensor:
+    """Whether the bytes begin as a JPEG file does."""
+    data = convert_to_tensor(contents, dtypes.string)._array[()]
+    return wrap(np.asarray(data.startswith(b"\xff\xd8\xff")))
+
+
+def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32) -> Tensor:
+    """(height, width, channels) of a JPEG file, without decoding it."""
+    label = "ExtractJpegShape"
+    data = _contents(contents, label)
+    if _format(data) != "JPEG":
+        raise InvalidArgumentError(f"Invalid JPEG data, size {len(data)} [Op:{label}]")
+    image = _opened(data, label)
+    return wrap(np.array([image.height, image.width, len(image.getbands())], dtypes.as_dtype(output_type).numpy))
+
+
+# Encoding
+
+
+def _image(pixels: np.ndarray) -> Any:
+    """Pillow's image of 8-bit pixels; it knows the mode from the number of channels."""
+    return _pillow().fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+
+
+def _png(pixels: np.ndarray, compression: int) -> bytes:
+    """The bytes of a PNG file; 16 bits are written here, for Pillow writes them for grey images only."""
+    if pixels.dtype == np.uint16:
+        return _deep_png(pixels, compression)
+    file = io.BytesIO()
+    options = {} if compression < 0 else {"compress_level": compression}
+    _image(pixels).save(file, "PNG", **options)
+    return file.getvalue()
+
+
+def _deep_png(pixels: np.ndarray, compression: int) -> bytes:
+    """A PNG of 16 bits per channel, its rows unfiltered."""
+    import struct
+    import zlib
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    height, width, channels = pixels.shape
+    header = struct.pack(">IIBBBBB", width, height, 16, {1: 0, 2: 4, 3: 2, 4: 6}[channels], 0, 0, 0)
+    rows = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
+    body = zlib.compress(np.insert(rows, 0, 0, axis=1).tobytes(), compression)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def encode_png(image: Any, compression: Any = -1) -> Tensor:
+    """The bytes of a PNG file for an image of uint8 or uint16, or for each of a batch.
+
+    >>> import numpy as np
+    >>> image = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
+    >>> bool((decode_png(encode_png(image)).numpy() == image).all())
+    True
+    """
+    x = convert_to_tensor(image)
+    level, shape = integer(compression), x._array.shape
+    if x.dtype not in (dtypes.uint8, dtypes.uint16):
+        raise InvalidArgumentError(
+            message(
+                f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: uint8, uint16",
+                fix="tf.image.convert_image_dtype(image, tf.uint8, saturate=True) first",
+            )
+        )
+    if not -1 <= level <= 9:
+        raise InvalidArgumentError(f"compression should be in [-1,9], got {level} [Op:EncodePng]")
+    if len(shape) < 3:
+        raise InvalidArgumentError(f"images must be at least rank 3{dims(shape)} [Op:EncodePng]")
+    if shape[-1] not in _MODES:
+        raise InvalidArgumentError(f"image must have 1, 2, 3, or 4 channels, got {shape[-1]} [Op:EncodePng]")
+    images = np.ascontiguousarray(x._host()).reshape(-1, *shape[-3:]) if x._array.size else ()
+    if not len(images):
+        raise InternalError(message("PNG encoding failed at the following flattened batch indices: 0 [Op:EncodePng]"))
+    files = [_png(pixels, level) for pixels in images]
+    out = np.empty(len(files), object)
+    out[:] = files
+    return wrap(out.reshape(shape[:-3])) if len(shape) > 3 else wrap(string_scalar(files[0]))
+
+
+def encode_jpeg(
+    image: Any, format: str = "", quality: Any = 95, progressive: bool = False, optimize_size: bool = False,
+    chroma_downsampling: bool = True, density_unit: str = "in", x_density: Any = 300, y_density: Any = 300,
+    xmp_metadata: str | bytes = "", label: str = "EncodeJpeg",
+) -> Tensor:  # fmt: skip
+    """The bytes of a JPEG file for an image (height, width, 1 or 3) of uint8."""
+    x = convert_to_tensor(image, None if isinstance(image, Tensor) else dtypes.uint8)
+    level = integer(quality)
+    _check_jpeg(x, format, level, density_unit, label)
+    pixels = np.ascontiguousarray(x._host())
+    file = io.BytesIO()
+    scale = 1.0 if density_unit == "in" else 2.54
+    _image(pixels).save(
+        file, "JPEG", quality=level, progressive=progressive, optimize=optimize_size,
+        subsampling=2 if chroma_downsampling else 0, dpi=(integer(x_density) * scale, integer(y_density) * scale),
+        xmp=xmp_metadata.encode() if isinstance(xmp_metadata, str) else xmp_metadata,
+    )  # fmt: skip
+    return wrap(string_scalar(file.getvalue()))
+
+
+def _check_jpeg(x: Tensor, format: str, quality: int, density_unit: str, label: str) -> None:
+    shape, wrong = x._array.shape, None
+    wanted = {"grayscale": 1, "rgb": 3}.get(format)
+    if x.dtype is not dtypes.uint8:
+        text = "as input #0(zero-based) was expected to be a uint8 tensor but is a"
+        wrong = f"cannot compute {label} {text} {x.dtype.word} tensor"
+    elif format not in ("", "grayscale", "rgb"):
+        wrong = f'Value for attr \'format\' of "{format}" is not in the list of allowed values: "", "grayscale", "rgb"'
+    elif density_unit not in ("in", "cm"):
+        wrong = f'Value for attr \'density_unit\' of "{density_unit}" is not in the list of allowed values: "in", "cm"'
+    elif not 0 <= quality <= 100:
+        wrong = f"quality must be in [0,100], got {quality}"
+    elif len(shape) != 3:
+        wrong = f"image must be 3-dimensional{dims(shape)}"
+    elif shape[2] not in (1, 3):
+        wrong = f"image must have 1 or 3 channels, got {dims(shape)}"
+    elif wanted and shape[2] != wanted:
+        wrong = f"format {format} expects {wanted} channels, got {dims(shape)}"
+    elif not x._array.size:
+        wrong = f"image must not be empty, got {dims(shape)}"
+    if wrong:
+        raise InvalidArgumentError(message(f"{wrong} [Op:{label}]", expected="(height, width, 1 or 3) of uint8"))
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any) -> Tensor:
+    """The image encoded as JPEG of a quality from 0 to 100, and decoded; no gradient flows."""
+    x = convert_to_tensor(image)
+    encoded = encode_jpeg(
+        convert_image_dtype(x, dtypes.uint8, saturate=True), quality=jpeg_quality, label="EncodeJpegVariableQuality"
+    )
+    return convert_image_dtype(decode_jpeg(encoded, channels=x._array.shape[-1]), x.dtype, saturate=True)

@@ -1,0 +1,117 @@
+"""`print` for tensors: all elements or the first and last ones, as TensorFlow writes them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from gradtape.values import nest
+from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.tensor import Tensor
+
+_STREAMS = "sys.stdout, sys.stderr, a file object, a logging function, or 'file://' with a path"
+
+
+def print(*inputs: Any, **kwargs: Any) -> None:
+    """Print tensors and anything else to ``output_stream`` (standard error), separated by ``sep``, followed by ``end``.
+
+    Of a long axis the first and last ``summarize`` elements are shown: 3; -1 shows all.
+    """
+    output_stream, end, sep = kwargs.pop("output_stream", sys.stderr), kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
+    summarize = kwargs.pop("summarize", 3)
+    kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    if not isinstance(sep, str):
+        raise TypeError(f"Expected a string for argument 'sep' not {sep!r}.")
+    if not isinstance(summarize, (int, float, np.number)):
+        raise TypeError(f"Expected int for argument 'summarize' not {summarize!r}.")
+    text = sep.join(_shown(value, int(summarize)) for value in inputs)
+    _write(text + ("\n" if end is None else end), output_stream)
+
+
+def _write(text: str, stream: Any) -> None:
+    if isinstance(stream, str) and stream.startswith("file://"):
+        with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
+            file.write(text)
+    elif hasattr(stream, "write"):
+        stream.write(text)
+    elif callable(stream):  # logging.info and the like, which end the line themselves
+        stream(text.rstrip("\n"))
+    else:
+        raise ValueError(f"Unsupported output stream, logging level, or file.{stream}. Supported streams are {_STREAMS}.")
+
+
+class _Text:
+    """Prints as it stands inside a structure."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _shown(value: Any, summarize: int) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (Tensor, Convertible)):
+        return tensor_text(convert_to_tensor(value)._host(), summarize)
+    if not nest.is_nested(value):
+        return repr(value)
+    import pprint
+
+    def leaf(part: Any) -> Any:
+        return _Text(_shown(part, summarize)) if isinstance(part, (Tensor, Convertible)) else part
+
+    return pprint.pformat(nest.map_structure(leaf, value))
+
+
+def tensor_text(array: np.ndarray, summarize: int = 3) -> str:
+    """An array's elements in brackets, without commas; of a long axis ``summarize`` at each end, or all if negative.
+
+    >>> tensor_text(np.arange(8.0))
+    '[0 1 2 ... 5 6 7]'
+    """
+    if not array.ndim:
+        value = array[()]
+        return _escaped(value) if isinstance(value, bytes) and b"\n" in value else _element(value, quote="")
+    return _rows(array, summarize, 1)
+
+
+def _rows(array: np.ndarray, summarize: int, depth: int) -> str:
+    if not array.ndim:
+        return _element(array[()], quote='"')
+    count, edge = len(array), summarize
+    shown = list(range(count))
+    if edge >= 0 and count > 2 * edge:
+        shown = [*range(edge), -1, *range(count - edge, count)]
+    parts = ["..." if i == -1 else _rows(array[i, ...], summarize, depth + 1) for i in shown]
+    gap = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
+    return f"[{gap.join(parts)}]"
+
+
+def _element(value: Any, quote: str) -> str:
+    if isinstance(value, bytes):
+        return _escaped(value) if quote else value.decode("utf-8", "backslashreplace")
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if np.iscomplexobj(value):
+        return f"({_number(value.real)},{_number(value.imag)})"
+    return str(value) if isinstance(value, np.integer) else _number(value)
+
+
+def _escaped(value: bytes) -> str:
+    text = value.decode("utf-8", "backslashreplace")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("'", "\\'").replace("\n", "\\n") + '"'
+
+
+def _number(value: Any) -> str:
+    """The shorter of two precisions if it reads back as the same number, else the longer."""
+    if not isinstance(value, (np.float64, float)):
+        value = np.float32(value)
+    short, long = (15, 17) if isinstance(value, float) else (6, 9)
+    text = f"{value:.{short}g}"
+    return text if type(value)(text) == value or value != value else f"{value:.{long}g}"

@@ -1,0 +1,221 @@
+"""A checkpoint on disk: tensors in a safetensors file, everything else in a JSON index, both replaced atomically.
+
+``prefix`` stands for two files. ``prefix.safetensors`` has the values; ``prefix.index.json`` names that file, the objects
+that were saved and the tensors with their dtypes, shapes and checksums. A checkpoint exists once its index does: each file
+is written under a temporary name, synced, and renamed, the index last. When a prefix is written again, the new values go to
+``prefix~1.safetensors`` (the first free number), so that the index in place always describes whole data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradtape.errors import DataLossError, NotFoundError, message
+from gradtape.train import bundle
+from gradtape.values import dtypes
+from gradtape.values.convert import string_scalar
+
+FORMAT = 1
+INDEX, DATA, TEMPORARY = ".index.json", ".safetensors", ".tmp"
+LENGTHS = "/.LENGTHS"  # beside the bytes of a string tensor: how long each string is
+
+# Element types that safetensors does not know through NumPy are stored as others of the same bits, flat.
+_STORED_AS = {
+    "bfloat16": np.uint16, "float8_e4m3fn": np.uint8, "float8_e5m2": np.uint8, "complex64": np.float32,
+    "complex128": np.float64,
+}  # fmt: skip
+
+
+# Writing
+
+
+def atomically(path: str, write: Callable[[str], None]) -> None:
+    """Let ``write(temporary name)`` make a file, bring it to the disk, and only then give it its name."""
+    temporary = f"{path}.{os.getpid()}{TEMPORARY}"
+    try:
+        write(temporary)
+        _sync(temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    if os.name == "posix":  # elsewhere folders cannot be opened
+        _sync(os.path.dirname(path) or ".")
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_text(path: str, text: str) -> None:
+    """Replace a text file atomically."""
+
+    def write(temporary: str) -> None:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    atomically(path, write)
+
+
+def write(prefix: str, arrays: dict[str, np.ndarray], objects: list[dict]) -> None:
+    """Write a checkpoint; until the last rename a checkpoint that was there stays as it was."""
+    from safetensors.numpy import save_file
+
+    os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
+    stored: dict[str, np.ndarray] = {}
+    entries = {name: _encode(name, array, stored) for name, array in arrays.items()}
+    data = _free_name(prefix)
+    atomically(data, lambda temporary: save_file(stored, temporary))
+    index = {"format": FORMAT, "data": os.path.basename(data), "objects": objects, "tensors": entries}
+    write_text(prefix + INDEX, json.dumps(index, ensure_ascii=False, separators=(",", ":")))
+    for leftover in _own(prefix, _ANY) - {data, prefix + INDEX}:
+        with contextlib.suppress(OSError):
+            os.unlink(leftover)
+
+
+_NUMBERED = r"(~\d+)?" + re.escape(DATA)
+_ANY = rf"({_NUMBERED}|{re.escape(INDEX)})(\.\d+{re.escape(TEMPORARY)})?"  # leftovers of a crash too
+
+
+def _own(prefix: str, endings: str) -> set[str]:
+    """The files of this prefix with such endings."""
+    wanted = re.compile(re.escape(os.path.basename(prefix)) + endings)
+    folder = os.path.dirname(prefix)
+    return {os.path.join(folder, name) for name in os.listdir(folder or ".") if wanted.fullmatch(name)}
+
+
+def _free_name(prefix: str) -> str:
+    taken = _own(prefix, _NUMBERED)
+    names = (prefix + (f"~{n}" if n else "") + DATA for n in range(len(taken) + 1))
+    return next(name for name in names if name not in taken)
+
+
+def remove(prefix: str) -> None:
+    """Delete a checkpoint, the index first: no index is ever left without its data."""
+    for path in (prefix + INDEX, *_own(prefix, _NUMBERED)):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a checkpoint under this prefix, ours or TensorFlow's."""
+    return os.path.exists(prefix + INDEX) or os.path.exists(prefix + bundle.INDEX)
+
+
+def index(prefix: str) -> Index | bundle.Bundle:
+    """What the checkpoint under this prefix says of itself."""
+    if not os.path.exists(prefix + INDEX) and os.path.exists(prefix + bundle.INDEX):
+        return bundle.Bundle(prefix)
+    return Index(prefix)
+
+
+def _encode(name: str, array: np.ndarray, stored: dict[str, np.ndarray]) -> dict:
+    dtype: Any = dtypes.of(array.dtype)
+    if dtype is dtypes.string:
+        texts = array.ravel().tolist()
+        stored[name + LENGTHS] = np.array([len(text) for text in texts], np.int64)
+        raw = np.frombuffer(b"".join(texts), np.uint8)
+    else:
+        raw = array if array.flags.c_contiguous else array.copy(order="C")
+        if dtype.name in _STORED_AS:
+            raw = raw.reshape(-1).view(_STORED_AS[dtype.name])
+    stored[name] = raw
+    return {"dtype": dtype.name, "shape": list(array.shape), "crc32": _checksum(raw)}
+
+
+def _checksum(array: np.ndarray) -> int:
+    return zlib.crc32(array.reshape(-1).view(np.uint8).data)
+
+
+# Reading
+
+
+class Index:
+    """What a checkpoint says of itself, and its tensors, read one by one as they are asked for."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        try:
+            with open(prefix + INDEX, encoding="utf-8") as file:
+                index = json.load(file)
+        except FileNotFoundError:
+            raise _not_found(prefix) from None
+        except (ValueError, OSError) as error:
+            raise DataLossError(message(f"Unable to read the checkpoint index {prefix + INDEX}: {error}")) from error
+        if index.get("format") != FORMAT:
+            raise DataLossError(
+                message(
+                    f"{prefix + INDEX} is not a checkpoint index of a format that is known here.",
+                    received=f"format {index.get('format')!r}",
+                    expected=f"format {FORMAT}",
+                    fix="a newer gradtape may have written it",
+                )
+            )
+        self.objects: list[dict] = index["objects"]
+        self.entries: dict[str, dict] = index["tensors"]
+        self._data = os.path.join(os.path.dirname(prefix), index["data"])
+        self._file: Any = None
+
+    def open(self) -> Any:
+        """The data file; it stays readable even when the checkpoint is deleted meanwhile."""
+        if self._file is None:
+            from safetensors import SafetensorError, safe_open
+
+            try:
+                self._file = safe_open(self._data, framework="numpy")
+            except (SafetensorError, OSError) as error:
+                raise DataLossError(message(f"Unable to read the checkpoint data {self._data}: {error}")) from error
+        return self._file
+
+    def read(self, name: str) -> np.ndarray:
+        """One tensor."""
+        entry = self.entries[name]
+        raw = self.open().get_tensor(name)
+        if _checksum(raw) != entry["crc32"]:
+            raise DataLossError(
+                message(
+                    f"Checksum does not match: stored {entry['crc32']} for tensor {name} in {self._data}",
+                    fix="the file was damaged; restore an earlier checkpoint",
+                )
+            )
+        dtype = dtypes.as_dtype(entry["dtype"])
+        if dtype is dtypes.string:
+            return _strings(raw.tobytes(), self.open().get_tensor(name + LENGTHS), entry["shape"])
+        return raw.view(dtype.numpy).reshape(entry["shape"])
+
+
+def _strings(text: bytes, lengths: np.ndarray, shape: list[int]) -> np.ndarray:
+    ends = np.cumsum(lengths).tolist()
+    parts = [text[start:end] for start, end in zip([0, *ends], ends)]
+    if not shape:
+        return string_scalar(parts[0])
+    array = np.empty(len(parts), object)
+    array[:] = parts
+    return array.reshape(shape)
+
+
+def _not_found(prefix: str) -> NotFoundError:
+    summary = f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
+    folder = os.path.dirname(prefix) or "."
+    there = sorted(name[: -len(INDEX)] for name in os.listdir(folder) if name.endswith(INDEX)) if os.path.isdir(folder) else []
+    return NotFoundError(
+        message(
+            summary,
+            received=f"no file {prefix + INDEX}",
+            expected=f"one of the checkpoints in {folder}: {', '.join(there[:8])}" if there else None,
+            fix="double-check the path; it needs the number at its end (ckpt-1), and tf.train.latest_checkpoint finds the last",
+        )
+    )
