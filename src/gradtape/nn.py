@@ -276,9 +276,7 @@ def max_pool(
     return _pool.pool(input, "MAX", n, size=ksize, strides=strides, padding=padding, data_format=data_format)
 
 
-def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
-) -> Tensor:
+def max_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None) -> Tensor:
     """`max_pool` over (batch, width, channels)."""
     return _pool.pool(input, "MAX", 1, size=ksize, strides=strides, padding=padding, data_format=data_format)
 
@@ -305,9 +303,7 @@ def avg_pool(
     return _pool.pool(input, "AVG", n, size=ksize, strides=strides, padding=padding, data_format=data_format)
 
 
-def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None
-) -> Tensor:
+def avg_pool1d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC", name: str | None = None) -> Tensor:
     """`avg_pool` over (batch, width, channels)."""
     return _pool.pool(input, "AVG", 1, size=ksize, strides=strides, padding=padding, data_format=data_format)
 
@@ -473,9 +469,7 @@ def ctc_loss(
     blank_index: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """-log of the probability of all alignments of label sequences with logits; one loss per example."""
-    return _losses.ctc_loss(
-        labels, logits, label_length, logit_length, time_major=logits_time_major, blank=blank_index
-    )
+    return _losses.ctc_loss(labels, logits, label_length, logit_length, time_major=logits_time_major, blank=blank_index)
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -491,9 +485,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
 # Moments and normalisation
 
 
-def moments(
-    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
+def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Mean and variance over axes; ``shift`` is accepted and ignored, as in TensorFlow."""
     return _normalization.moments(x, axes, keepdims)
 

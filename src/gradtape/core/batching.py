@@ -29,7 +29,7 @@ _NO_VALUE = message(
 )
 
 
-class NotVectorizable(TypeError):
+class NotVectorizable(TypeError, AttributeError):
     """Something that has no meaning for all elements of a batch at once."""
 
 
@@ -67,6 +67,10 @@ class Batched:
         return f"Batched({self.value!r})"
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise NotVectorizable(_NO_VALUE)
+
+    def __getattr__(self, name: str) -> Any:
+        """Code that takes it for a NumPy array."""
         raise NotVectorizable(_NO_VALUE)
 
 

@@ -80,8 +80,7 @@ def channels_first(data_format: str | None, n: int) -> bool:
         return False
     if data_format not in first:
         raise InvalidArgumentError(
-            f"Value for attr 'data_format' of \"{data_format}\" is not in the list of allowed values: "
-            f'"{last[0]}", "{first[0]}"'
+            f'Value for attr \'data_format\' of "{data_format}" is not in the list of allowed values: "{last[0]}", "{first[0]}"'
         )
     return True
 
@@ -124,8 +123,7 @@ def pads(
         if padding == "VALID":
             return ((0, 0),) * n
         raise InvalidArgumentError(
-            f"Value for attr 'padding' of \"{padding}\" is not in the list of allowed values: "
-            '"SAME", "VALID", "EXPLICIT"'
+            f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID", "EXPLICIT"'
         )
     if len(padding) != n + 2:
         raise ValueError(

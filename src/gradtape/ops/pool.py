@@ -124,9 +124,7 @@ avg_pool.vjp(_avg_pool_rule)
 def max_pool_argmax(xp, x, *, size, strides, padding, dilations, include_batch):
     """Where the first of the largest elements of each window is, counting the elements of an example (or of all)."""
     shape = xp.shape(x)
-    found = xp.windows(
-        _padded(xp, x, padding, _lowest(xp.dtype(x))), size=size, strides=strides, dilations=dilations
-    )
+    found = xp.windows(_padded(xp, x, padding, _lowest(xp.dtype(x))), size=size, strides=strides, dilations=dilations)
     n, counts = len(size), xp.shape(found)[1 : len(size) + 1]
     flat = xp.reshape(found, shape=(shape[0], *counts, int(np.prod(size)), shape[-1]))
     which = xp.astype(xp.argmax(flat, axis=n + 1), dtype=np.dtype(np.int64))

@@ -67,9 +67,7 @@ def _block_size(block_size: Any, label: str) -> int:
     block = arguments.integer(block_size)
     if block < 2:
         raise InvalidArgumentError(
-            message(
-                f"Value for attr 'block_size' of {block} must be at least minimum 2 [Op:{label}]", expected="2 or more"
-            )
+            message(f"Value for attr 'block_size' of {block} must be at least minimum 2 [Op:{label}]", expected="2 or more")
         )
     return block
 
@@ -105,9 +103,7 @@ def depth_to_space(x: Any, block_size: Any, data_format: str = "NHWC") -> Tensor
     x, first = _image(x, data_format, label)
     batch, height, width, channels = x._array.shape
     if channels % (block * block):
-        raise InvalidArgumentError(
-            f"Input depth dimension {channels} should be divisible by: {block * block} [Op:{label}]"
-        )
+        raise InvalidArgumentError(f"Input depth dimension {channels} should be divisible by: {block * block} [Op:{label}]")
     depth = channels // (block * block)
     x = shapes.reshape(x, shape=(batch, height, width, block, block, depth))
     x = shapes.transpose(x, axes=(0, 1, 3, 2, 4, 5))
@@ -121,9 +117,7 @@ def _blocks_and_pairs(x: Any, block_shape: Any, pairs: Any, name: str, label: st
     blocks = arguments.integers(block_shape)
     table = np.asarray(convert_to_tensor(pairs)).astype(np.int64)
     if table.shape != (len(blocks), 2):
-        raise InvalidArgumentError(
-            f"{name} should have shape [{len(blocks)}, 2] instead of {dims(table.shape)} [Op:{label}]"
-        )
+        raise InvalidArgumentError(f"{name} should have shape [{len(blocks)}, 2] instead of {dims(table.shape)} [Op:{label}]")
     if x._array.ndim < 1 + len(blocks):
         raise InvalidArgumentError(f"input rank should be >= {1 + len(blocks)} instead of {x._array.ndim} [Op:{label}]")
     for i, n in enumerate(blocks):
@@ -145,9 +139,7 @@ def space_to_batch(x: Any, block_shape: Any, paddings: Any) -> Tensor:
     batch, *lengths = x._array.shape[: 1 + m]
     for axis, (n, block) in enumerate(zip(lengths, blocks)):
         if n % block:
-            raise InvalidArgumentError(
-                f"padded_shape[{axis}]={n} is not divisible by block_shape[{axis}]={block} [Op:{label}]"
-            )
+            raise InvalidArgumentError(f"padded_shape[{axis}]={n} is not divisible by block_shape[{axis}]={block} [Op:{label}]")
     split = [part for n, block in zip(lengths, blocks) for part in (n // block, block)]
     x = shapes.reshape(x, shape=(batch, *split, *rest))
     inner, outer = range(2, 2 * m + 1, 2), range(1, 2 * m + 1, 2)
@@ -170,9 +162,7 @@ def batch_to_space(x: Any, block_shape: Any, crops: Any) -> Tensor:
         )
     for axis, (n, block, pair) in enumerate(zip(lengths, blocks, pairs)):
         if sum(pair) > n * block:
-            raise InvalidArgumentError(
-                f"cropped_shape[{axis}]={n * block - sum(pair)} must be non-negative [Op:{label}]"
-            )
+            raise InvalidArgumentError(f"cropped_shape[{axis}]={n * block - sum(pair)} must be non-negative [Op:{label}]")
     x = shapes.reshape(x, shape=(*blocks, batch // count, *lengths, *rest))
     order = [m, *(axis for i in range(m) for axis in (m + 1 + i, i))]
     x = shapes.transpose(x, axes=(*order, *range(2 * m + 1, 2 * m + 1 + len(rest))))
