@@ -195,8 +195,8 @@ HEAD = """# Which TensorFlow names are there
 
 Written by `tools/coverage.py`; a test keeps it true. The {names} names are those that at least two public repositories with
 `GradientTape` code use, most used first. Of the {scope} in scope {present} are present: **{share} %**. Missing: {absent}.
-{outside} are out of scope: touching one says why, and what to use instead. {later} more belong to Keras (`tf.keras`, `tf.losses`,
-`tf.metrics`, `tf.initializers`) and come with it; they are not listed.
+{outside} are out of scope: touching one says why, and what to use instead. {later} more belong to Keras (`tf.keras`,
+`tf.losses`, `tf.metrics`, `tf.initializers`) and come with it; they are not listed.
 
 gradient: reverse mode; forward: forward mode; batched: `vectorized_map` and Jacobians run it on all elements at once;
 compiled: it traces into one XLA program. "–": the question has no meaning (not a function of numbers, or not differentiable).

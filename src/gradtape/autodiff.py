@@ -14,8 +14,11 @@ from gradtape.derivatives.functional import (
 )
 from gradtape.derivatives.sparse import Coloring, coloring, jacobian_sparsity, sparse_hessian, sparse_jacobian
 from gradtape.derivatives.taylor import taylor
+from gradtape.scope import missing
 
 __all__ = [
     "Coloring", "ForwardAccumulator", "GradientTape", "coloring", "hessian", "hvp", "jacobian", "jacobian_sparsity", "jvp",
     "laplacian", "per_example_gradients", "sparse_hessian", "sparse_jacobian", "taylor", "value_and_gradient", "vjp",
 ]  # fmt: skip
+
+__getattr__ = missing(__name__, __all__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradtape.ops import bits
+from gradtape.scope import missing
 from gradtape.values.tensor import Tensor
 
 __all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"]
@@ -38,3 +39,5 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """⌊x / 2ʸ⌋"""
     return bits.shift("right_shift", x, y)
+
+__getattr__ = missing(__name__, __all__)

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradtape.ops import clip, elementwise
 from gradtape.ops.elementwise import cast
+from gradtape.scope import missing
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.dtypes import (
     DType,
@@ -54,3 +55,5 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """A conversion that gives the nearest value of the new type where the old one does not fit."""
     return clip.saturate_cast(value, dtype)
+
+__getattr__ = missing(__name__, __all__)

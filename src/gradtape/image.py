@@ -8,6 +8,7 @@ from gradtape.ops import image_boxes, image_codec, image_color, image_geometry, 
 from gradtape.ops.image_random import stateful, stateless
 from gradtape.ops.image_resize import ResizeMethod
 from gradtape.ops.spatial import extract_patches as _extract_patches
+from gradtape.scope import missing
 from gradtape.values.dtypes import int32, uint8
 from gradtape.values.tensor import Tensor
 
@@ -428,3 +429,5 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
 def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Tensor:
     """(height, width, channels) of a JPEG file, without decoding it."""
     return image_codec.extract_jpeg_shape(contents, output_type)
+
+__getattr__ = missing(__name__, __all__)

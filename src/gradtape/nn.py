@@ -20,6 +20,7 @@ from gradtape.random import (
     fixed_unigram_candidate_sampler,
     learned_unigram_candidate_sampler,
 )
+from gradtape.scope import missing
 from gradtape.values import dtypes as _dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
@@ -574,3 +575,5 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The share of elements that are 0."""
     return _nn.zero_fraction(value)
+
+__getattr__ = missing(__name__, __all__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradtape.ops import quantize
+from gradtape.scope import missing
 from gradtape.values.tensor import Tensor
 
 __all__ = [
@@ -57,3 +58,5 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
 ) -> list[Tensor]:
     """The gradients of fake_quant_with_min_max_vars_per_channel for the inputs and both limits."""
     return quantize.gradients(gradients, inputs, min, max, num_bits, narrow_range)
+
+__getattr__ = missing(__name__, __all__)

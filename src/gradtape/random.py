@@ -17,6 +17,7 @@ from gradtape.ops.generator import (
     set_global_generator,
 )
 from gradtape.ops.random import set_seed
+from gradtape.scope import missing
 from gradtape.values.dtypes import float32, int32, int64
 from gradtape.values.tensor import Tensor
 
@@ -216,3 +217,5 @@ experimental = SimpleNamespace(
     stateless_shuffle=_stateless_shuffle,
     stateless_split=split,
 )
+
+__getattr__ = missing(__name__, __all__)

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from gradtape.ops import sets
+from gradtape.scope import missing
 from gradtape.values.tensor import Tensor
 
 __all__ = ["difference", "intersection", "size", "union"]
@@ -29,3 +30,5 @@ def union(a: Any, b: Any, validate_indices: bool = True) -> Any:
 def size(a: Any, validate_indices: bool = True) -> Tensor:
     """How many distinct elements each set of a SparseTensor has."""
     return sets.size(a, validate_indices)
+
+__getattr__ = missing(__name__, __all__)

@@ -8,6 +8,7 @@ from typing import Any
 from gradtape.ops import fourier as _fourier
 from gradtape.ops import signal as _signal
 from gradtape.ops import windows as _windows
+from gradtape.scope import missing
 from gradtape.values.dtypes import float32
 from gradtape.values.tensor import Tensor
 
@@ -168,3 +169,5 @@ def linear_to_mel_weight_matrix(
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """Mel-frequency cepstral coefficients."""
     return _signal.mfccs(log_mel_spectrograms)
+
+__getattr__ = missing(__name__, __all__)

@@ -21,6 +21,7 @@ from gradtape.optimizers.adaptive import Adadelta, Adagrad, Ftrl, RMSprop
 from gradtape.optimizers.base import Optimizer
 from gradtape.optimizers.loss_scale import LossScale
 from gradtape.optimizers.sgd import SGD, Lion
+from gradtape.scope import missing
 
 __all__ = [
     "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "LossScale", "Nadam", "Optimizer", "RMSprop",
@@ -59,3 +60,5 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, str):
         return deserialize({"class_name": identifier, "config": {}})
     raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
+
+__getattr__ = missing(__name__, __all__)
