@@ -68,7 +68,9 @@ def imports(file: Path, lazy: bool) -> Iterator[tuple[str, int]]:
                 yield (inner if inner in MODULES else node.module), node.lineno
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        if lazy or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        elif isinstance(node, ast.expr):  # holds no statement
+            continue
+        if lazy or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             pending.extend(ast.iter_child_nodes(node))
 
 

@@ -180,6 +180,11 @@ DIFFERENTIABLE = [r for r in RECORDS if r.differentiable]
 
 @pytest.mark.tiny
 @every(lambda r: r.differentiable)
+def test_gradients_at_one_point_agree_with_numerical_derivatives(record):
+    check_gradients(record.function, samples(record)[0], min(record.order, 1))
+
+
+@every(lambda r: r.differentiable)
 def test_gradients_agree_with_numerical_derivatives(record):
     for sample in samples(record):
         check_gradients(record.function, sample, record.order)

@@ -7,7 +7,7 @@ from typing import Any
 from gradtape.config import experimental, optimizer, threading
 from gradtape.ops import devices
 from gradtape.ops.devices import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
-from gradtape.ops.execution import staging
+from gradtape.ops.execution import settings
 from gradtape.scope import missing
 
 __all__ = [
@@ -55,12 +55,12 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Run the bodies of compiled functions as they are written."""
-    staging.run_eagerly = bool(run_eagerly)
+    settings.run_eagerly = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
     """Whether compiled functions run as they are written."""
-    return staging.run_eagerly
+    return settings.run_eagerly
 
 
 experimental_run_functions_eagerly = run_functions_eagerly

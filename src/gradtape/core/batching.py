@@ -81,7 +81,16 @@ def _no_value(self: BatchedTensor) -> np.ndarray:
     raise NotVectorizable(_NO_VALUE)
 
 
+def _detached(self: BatchedTensor) -> Tensor:
+    batch = self._array
+    value = batch.value
+    if isinstance(value, Tensor):  # somebody outside the batch records it
+        value = value._array if type(value) is Tensor else value._detached()
+    return wrap(Batched(value, batch.level))
+
+
 BatchedTensor._host = _no_value  # type: ignore[method-assign,assignment]
+BatchedTensor._detached = _detached  # type: ignore[method-assign]
 
 
 def level() -> int:
@@ -90,13 +99,18 @@ def level() -> int:
 
 
 @contextmanager
-def deeper(size: int) -> Iterator[int]:
-    """Context manager: one batch axis of ``size`` more; gives its level."""
-    thread.batch = (*thread.batch, size)
+def within(sizes: tuple[int, ...]) -> Iterator[int]:
+    """Context manager: the code inside runs for batch axes of these sizes; gives the level of the last."""
+    saved, thread.batch = thread.batch, sizes
     try:
-        yield len(thread.batch)
+        yield len(sizes)
     finally:
-        thread.batch = thread.batch[:-1]
+        thread.batch = saved
+
+
+def deeper(size: int) -> Any:
+    """Context manager: one batch axis of ``size`` more; gives its level."""
+    return within((*thread.batch, size))
 
 
 class _Batched:
@@ -134,6 +148,8 @@ def _inner(value: Any) -> Any:
         return NUMPY
     if isinstance(value, Tensor):
         return RECORDED
+    if hasattr(value, "xp"):  # storage that brings its own namespace
+        return value.xp
     from gradtape.xp import jax as JAX
 
     return JAX

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.backprop import Sweep, pull_several
-from gradtape.core.batching import Batched, _inner, level
+from gradtape.core.batching import Batched, _inner, level, within
 from gradtape.core.context import activate, thread
 from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
 from gradtape.core.tape import GradientTape, UnconnectedGradients
@@ -15,7 +15,7 @@ from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import Convertible, convert_to_tensor
-from gradtape.values.tensor import Tensor, wrap
+from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 
 class VariableWatcher:
@@ -69,13 +69,13 @@ def custom_gradient(f: Callable | None = None) -> Callable:
 
 def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable]) -> Any:
     """The result as new tensors, whose producer on every tape is ``grad_fn``."""
-    outs = tuple(wrap(_tensor(y)._array) for y in nest.flatten(result))
+    outs = _carried(name, grad_fn, tuple(_tensor(y)._detached() for y in nest.flatten(result)), inputs, variables)
     sources = [x for x in (*inputs, *variables) if isinstance(x, (Tensor, Variable))]
     recorders = thread.recorders
     for recorder in recorders:
         for variable in (x for x in sources if isinstance(x, Variable) and x.trainable):
             recorder.accessed(variable)
-    append_record(recorders, sources, lambda: _make_record(name, grad_fn, outs, inputs, variables, sources))
+    append_record(recorders, sources, lambda: make_custom_record(name, grad_fn, outs, inputs, variables, sources))
     return nest.pack_sequence_as(result, outs)
 
 
@@ -83,9 +83,10 @@ def _tensor(value: Any) -> Tensor:
     return value._operand() if isinstance(value, Convertible) else convert_to_tensor(value)
 
 
-def _make_record(
+def make_custom_record(
     name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list[Variable], sources: list
 ) -> tuple | None:
+    """A record whose rule is ``grad_fn``; None if nothing differentiable came out."""
     for tensor in (*outs, *sources):
         if tensor._key is None and tensor.dtype.is_trainable:
             tensor._key = object()
@@ -108,6 +109,56 @@ def _make_record(
         keys,
         [(o._array.shape, o._array.dtype) for o in outs],
     )
+
+
+def _carried(name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list[Variable]) -> tuple:
+    """The results, with the derivatives that their storage carries: those of ``grad_fn``, not of what computed them."""
+    tensors = [x for x in (*inputs, *outs) if isinstance(x, Tensor)]
+    top = max((x._array.level for x in tensors if type(x) is BatchedTensor), default=0)
+    if not top:
+        carriers = [type(x) for x in tensors if hasattr(type(x), "carry")]
+        return carriers[0].carry(name, grad_fn, outs, inputs, variables) if carriers else outs
+    if not any(isinstance(x._array.value, Tensor) for x in tensors if _is_batched(x, top)):
+        return outs  # nobody outside the batch looks on
+    return lifted(name, grad_fn, outs, inputs, variables, thread.batch[:top])
+
+
+def _is_batched(x: Any, top: int) -> bool:
+    return type(x) is BatchedTensor and x._array.level == top
+
+
+def lifted(
+    name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list[Variable], batch: tuple[int, ...]
+) -> tuple:
+    """Results inside a batch, recorded outside it as one step on the whole arrays; ``grad_fn`` still runs inside."""
+    top, size = len(batch), batch[-1]
+    below = [_as_tensor(x._array.value) if _is_batched(x, top) else x for x in inputs]
+
+    def whole(*upstream: Tensor, variables: Any = ()) -> Any:
+        attributes = {"grad_fn": grad_fn, "inputs": len(inputs), "variables": variables}
+        with within(batch):
+            parts = _gradients(attributes, tuple(wrap(Batched(g, top)) for g in upstream))
+            found = [_surfaced(part, x, top, size) for part, x in zip(parts, (*inputs, *variables))]
+        return (found[: len(inputs)], found[len(inputs) :]) if variables else found
+
+    values = [_surfaced(o, o, top, size) if _is_batched(o, top) else _repeated(o, size) for o in outs]
+    found = record_custom(name, whole, values, below, variables)
+    return tuple(wrap(Batched(value, top)) for value in found)
+
+
+def _repeated(x: Tensor, size: int) -> Tensor:
+    return RECORDED.broadcast_to(x, shape=(size, *x._array.shape))
+
+
+def _surfaced(part: Any, x: Any, top: int, size: int) -> Tensor | None:
+    """The gradient of ``x`` as seen from outside the batch: with its axis, or summed if all elements share ``x``."""
+    if part is None or not isinstance(x, (Tensor, Variable)):
+        return None
+    array = _tensor(x)._array
+    part = _part(part, array.shape, array.dtype, x if isinstance(x, Tensor) else _tensor(x))
+    if _is_batched(x, top):
+        return _as_tensor(part._array.value) if _is_batched(part, top) else _repeated(part, size)
+    return RECORDED.sum(_as_tensor(part._array.value) if _is_batched(part, top) else _repeated(part, size), axis=0)
 
 
 def _accepts_variables(grad_fn: Callable) -> bool:

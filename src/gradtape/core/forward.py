@@ -50,7 +50,7 @@ class Listener:
 def push(key: Any, record: tuple, tangents: dict) -> None:
     """Put the tangents of the record's outputs into ``tangents``, computed on tensors from those of its inputs."""
     if record[0] is PAIR:
-        record = _general(record, key)
+        record = as_general(record, key)
     op = record[1]
     if op.rules is None:
         raise unregistered(op)
@@ -64,7 +64,7 @@ def push(key: Any, record: tuple, tangents: dict) -> None:
             dict.__setitem__(tangents, k, t if t._array.dtype == dtype else RECORDED.astype(t, dtype=dtype))
 
 
-def _general(record: tuple, key: Any) -> tuple:
+def as_general(record: tuple, key: Any) -> tuple:
     """A PAIR in the layout of all other records; its output's shape and dtype are found by running the kernel on ones."""
     _, op, keys, shape_x, shape_y, dtype, out, x, y = record
     count = len(op.inputs)
@@ -201,7 +201,8 @@ class _Tangents(dict):
         active = thread.recorders
         activate(active[: active.index(self._owner)])  # what is outside sees how tangents are computed (B25)
         try:
-            push(key, record, self)
+            with RECORDED.scope():  # infinities and NaN are answers
+                push(key, record, self)
         finally:
             activate(active)
 

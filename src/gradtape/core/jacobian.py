@@ -131,7 +131,8 @@ def columns(tape: Any, target: Any, sources: list, chunks: Chunks) -> list[Tenso
         parts = []
         for start in range(0, max(size, 1), step):
             block = make(start, min(start + step, size))
-            tangent = _pushed(records, path, source._key, wrap(Batched(block, level() + 1)), target._key)
+            with RECORDED.scope():
+                tangent = _pushed(records, path, source._key, wrap(Batched(block, level() + 1)), target._key)
             parts += [] if tangent is None else [_unbatched(tangent, len(block), goal.shape)]
         whole = _joined(parts)
         if whole is not None:

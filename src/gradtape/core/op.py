@@ -21,6 +21,7 @@ from gradtape.core.backprop import PAIR, pull_general, pull_several, unregistere
 from gradtape.core.context import thread
 from gradtape.errors import InvalidArgumentError, OpError, dims, message
 from gradtape.values import dtypes
+from gradtape.values.composite import Structured, hand_over
 from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, is_jax, operand, string_scalar, wrong_dtype
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
@@ -464,6 +465,9 @@ def _pair_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) 
         y_shape = y._array.shape
         if kx is NUMBER or ky is NUMBER:  # only one rule will run: keep what that one reads
             keep_out, keep_x, keep_y = spec.alone[kx is NUMBER] if spec.alone else (False, False, False)
+        # A number is kept even if no rule reads it: it takes no room, and a record that has it says what was computed.
+        keep_x = keep_x or (not kx and not x._array.shape)
+        keep_y = keep_y or (not ky and not y._array.shape)
         # A constant gets a key too: it may be watched later, and this use of it must count.
         if kx is None:
             kx = x._key = object()
@@ -492,6 +496,8 @@ def pair(spec: Op, x: Any, y: Any) -> Any:
         return x, operand(y, x._array.dtype, right=spec)
     if isinstance(y, Tensor):
         return operand(x, y._array.dtype), y
+    if isinstance(x, Structured) or isinstance(y, Structured):
+        return x, y  # `apply` hands the call over
     x = convert_to_tensor(x)
     return x, operand(y, x._array.dtype, right=spec)
 
@@ -516,6 +522,8 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
     for x in args:
         if type(x) is not Tensor:
             tensors = _operands(spec, args)
+            if tensors is None:
+                return hand_over(OPS[spec.name], args, attributes)
             xp = select(tensors)
             break
     arrays = [t._array for t in tensors]
@@ -528,10 +536,10 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
             value = spec.kernel(NUMPY, *arrays, **attributes)
         else:
             with xp.scope():
-                value = spec.kernel(xp, *arrays, **attributes)
+                value = _run(spec, xp, tensors, arrays, attributes)
     except (RuntimeWarning, FloatingPointError):
         with NUMPY.scope(), xp.scope():
-            value = spec.kernel(xp, *arrays, **attributes)
+            value = _run(spec, xp, tensors, arrays, attributes)
     except Exception as error:
         raise spec.refuse(error, arrays) from error
     out = tuple([wrap(v) for v in value]) if type(value) is tuple else wrap(value)
@@ -544,8 +552,17 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
     return out
 
 
-def _operands(spec: Op, args: tuple) -> list[Tensor]:
-    """The arguments as tensors; Python and NumPy values among those that must agree take the first tensor's dtype."""
+def _run(spec: Op, xp: Any, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
+    """The kernel; a namespace whose values carry derivatives may prefer the op's rules to the derivative of its kernel."""
+    run = getattr(xp, "run", None)
+    return spec.kernel(xp, *arrays, **attributes) if run is None else run(spec, tensors, arrays, attributes)
+
+
+def _operands(spec: Op, args: tuple) -> list[Tensor] | None:
+    """The arguments as tensors; Python and NumPy values among those that must agree take the first tensor's dtype.
+
+    None if one is ragged or sparse.
+    """
     group = range(len(args)) if spec.same is None else spec.same
     args = [x._operand() if isinstance(x, Convertible) else x for x in args]  # type: ignore[assignment]
     dtype = next((args[i]._array.dtype for i in group if isinstance(args[i], Tensor)), None)
@@ -553,6 +570,8 @@ def _operands(spec: Op, args: tuple) -> list[Tensor]:
     for i, x in enumerate(args):
         if isinstance(x, Tensor):
             tensors.append(x)
+        elif isinstance(x, Structured):
+            return None
         elif i in group and dtype is not None:
             tensors.append(operand(x, dtype))
         else:
@@ -575,10 +594,11 @@ def select(tensors: Any) -> Any:
 
                 return BATCHED
             if hasattr(type(x), "xp"):  # storage that brings its own namespace
-                return type(x).xp
-            from gradtape.xp import jax as JAX
+                xp = type(x).xp
+            elif xp is NUMPY:
+                from gradtape.xp import jax as JAX
 
-            xp = JAX
+                xp = JAX
     return xp
 
 
@@ -651,9 +671,12 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
     keys = tuple([o._key for o in outs])
     if keys.count(None) == len(keys):
         return None
-    for x in tensors:  # a constant gets a key too: it may be watched later, and this use of it must count
-        if x._key is None and x._array.dtype in trainable:
-            x._key = object()
+    for i, x in enumerate(tensors):
+        if not x._key:
+            if not x._array.shape and not spec.variadic:  # a number, as in `_pair_record`
+                kept.setdefault(spec.inputs[i], x)
+            if x._key is None and x._array.dtype in trainable:  # a constant gets a key, as there
+                x._key = object()
     arrays = [x._array for x in tensors]
     return (
         pull_several if len(outs) > 1 else pull_general,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import enum
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -242,11 +243,11 @@ class Variable(Convertible, Operators):
 
     def assign_add(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
         """Add to the value."""
-        return self._update(np.add, delta, read_value)
+        return self._update(operator.add, delta, read_value)
 
     def assign_sub(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
         """Subtract from the value."""
-        return self._update(np.subtract, delta, read_value)
+        return self._update(operator.sub, delta, read_value)
 
     def load(self, value: Any, session: Any = None) -> None:
         self.assign(value)

@@ -58,9 +58,18 @@ def scalar(y: Any, function: str) -> Tensor:
     return y
 
 
-def along(x: Any, v: Any) -> Any:
+def along(x: Any, v: Any, what: str = "direction") -> Any:
     """A direction: tensors in the structure, the shapes and the dtypes of ``x``."""
     flat = [convert_to_tensor(t, p.dtype) for p, t in zip(nest.flatten(x), nest.flatten_up_to(x, v))]
+    for p, t in zip(nest.flatten(x), flat):
+        if tuple(p.shape) != tuple(t.shape):
+            raise ValueError(
+                message(
+                    f"The {what} must have the shape of what it belongs to.",
+                    received=f"shape {tuple(t.shape)}",
+                    expected=f"{tuple(p.shape)}",
+                )
+            )
     return nest.pack_sequence_as(x, flat)
 
 
@@ -91,7 +100,7 @@ def vjp(f: Callable, x: Any) -> tuple[Any, Callable]:
         y = nest.map_structure(convert_to_tensor, f(x))
 
     def pull_back(g: Any) -> Any:
-        return tape.gradient(y, x, output_gradients=along(y, g), unconnected_gradients=_ZERO)
+        return tape.gradient(y, x, output_gradients=along(y, g, "cotangent"), unconnected_gradients=_ZERO)
 
     return y, pull_back
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradtape.core.batching import Batched, level
 from gradtape.core.jacobian import _ancestors, _pushed, _unbatched, array_of, prefers_forward
+from gradtape.core.op import RECORDED
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.derivatives.functional import point, scalar
 from gradtape.derivatives.sparsity import propagate
@@ -164,7 +165,8 @@ def _forward(tape: GradientTape, target: Any, source: Any, coloring: Coloring) -
     for i in range(0, coloring.count, step):
         part = seeds[i : i + step]
         tangent = wrap(part[0]) if step == 1 else wrap(Batched(part, level() + 1))
-        found = _pushed(tape.records, path, source._key, tangent, target._key)
+        with RECORDED.scope():
+            found = _pushed(tape.records, path, source._key, tangent, target._key)
         if found is None:
             products[i : i + step] = 0
         else:

@@ -16,6 +16,8 @@ import numpy as np
 
 from gradtape.core.backprop import PAIR
 from gradtape.core.context import suspended
+from gradtape.core.forward import as_general
+from gradtape.core.op import REGISTRY
 from gradtape.values.tensor import Tensor
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
@@ -45,9 +47,11 @@ class Pattern:
         return self.dtype.itemsize
 
 
-def hollow(shape: tuple, dtype: Any) -> np.ndarray:
-    """An array without memory, for a value that does not matter."""
-    return np.broadcast_to(np.zeros((), dtype), shape)
+def unknown(shape: tuple, dtype: Any, columns: int) -> Pattern:
+    """A constant whose value nobody kept: it depends on no source, but no rule may look at it."""
+    from scipy import sparse
+
+    return Pattern(sparse.csr_array((math.prod(shape), columns), dtype=bool), shape, np.dtype(dtype))
 
 
 class _Sparsity:
@@ -139,10 +143,9 @@ def _scalar(x: Any) -> np.ndarray:
     return np.ones((), x.dtype)
 
 
-def _flat(name: str, *args: Any, **attributes: Any) -> Any:
-    """Piecewise constant: depends on nothing."""
-    result = _like(name, args, attributes)
-    return hollow(result.shape, result.dtype)
+def _constant(name: str, x: Pattern, **attributes: Any) -> np.ndarray:
+    result = _like(name, (_scalar(x),), attributes)
+    return np.broadcast_to(result, x.shape)
 
 
 def _moving(name: str, x: Any, *others: Any, **attributes: Any) -> Any:
@@ -186,10 +189,17 @@ def _reducing(name: str, x: Pattern, *, axis: Any = None, keepdims: bool = False
     return Pattern(_grouped(x, goals, kept.size), result.shape, result.dtype)
 
 
+def _choosing(name: str, x: Pattern, *, axis: Any, **attributes: Any) -> Pattern:
+    """Which one it is depends on all along the axis: a rule may choose to differentiate that."""
+    result = _like(name, (x,), {"axis": axis, **attributes})
+    return Pattern(_reducing("sum", x, axis=axis, keepdims=True).matrix, result.shape, result.dtype)
+
+
 def _along(name: str, x: Pattern, *, axis: int, **attributes: Any) -> Pattern:
     """Cumulative sums, sorting: every element depends on all along the axis."""
     total = _reducing("sum", x, axis=axis, keepdims=True)
-    return Pattern(_selected(total, np.broadcast_to(_positions(total), x.shape)), x.shape, x.dtype)
+    dtype = _like(name, (_numbers(x)[:0] if axis % x.ndim else x,), {"axis": axis, **attributes}).dtype
+    return Pattern(_selected(total, np.broadcast_to(_positions(total), x.shape)), x.shape, dtype)
 
 
 def _einsum(name: str, *args: Any, equation: str) -> Pattern:
@@ -239,23 +249,19 @@ def _mixing(name: str, *args: Any, **attributes: Any) -> Any:
     return found if type(result) is tuple else found[0]
 
 
-_FLAT = (
-    "sign floor ceil rint floor_divide isnan isinf isfinite logical_not bitwise_not zeros_like ones_like equal not_equal less "
-    "less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift "
-    "right_shift any all argmax argmin argsort one_hot"
-).split()
 _MOVING = (
     "reshape transpose matrix_transpose adjoint expand_dims squeeze broadcast_to tile pad roll repeat flip getitem put_slice "
     "take take_along_axis gather_nd"
 ).split()
 for _names, _function in (
     (dialect.ELEMENTWISE, _elementwise),
-    (_FLAT, _flat),
+    (("zeros_like", "ones_like"), _constant),
     (_MOVING, _moving),
     (("concatenate", "stack"), _joining),
     (_READERS, _adding),
-    (("sum", "prod", "max", "min"), _reducing),
-    (("cumsum", "cumprod", "sort"), _along),
+    (("sum", "prod", "max", "min", "any", "all"), _reducing),
+    (("argmax", "argmin"), _choosing),
+    (("cumsum", "cumprod", "sort", "argsort"), _along),
     (("einsum",), _einsum),
     (("matmul",), _matmul),
 ):
@@ -304,21 +310,20 @@ def propagate(records: dict, source: Any, target: Any) -> Any:
 def _pass(key: Any, record: tuple, known: dict) -> None:
     """Put the patterns of a record's outputs beside those of its inputs."""
     if record[0] is PAIR:
-        _, op, keys, shape_x, shape_y, dtype, out, x, y = record
-        keys, shapes, kinds = keys[: len(op.inputs)], (shape_x, shape_y), (dtype, dtype)
-        kept: dict = {n: v for n, v in zip(("out", *op.inputs), (out, x, y)) if v is not None}
-        attributes, outputs = {}, (key,)
-    else:
-        _, op, keys, shapes, kinds, kept, attributes, outputs, _ = record
+        record = as_general(record, key)
+    _, op, keys, shapes, kinds, kept, attributes, outputs, _ = record
+    columns = next(known[k].matrix.shape[1] for k in keys if k in known)
     arguments = []
     for i, k in enumerate(keys):
-        name = op.inputs[0 if op.variadic else min(i, len(op.inputs) - 1)] if op.inputs else ""
+        name = op.inputs[0 if op.variadic else i] if op.inputs else ""
         value = kept.get(name)
         constant = value[i] if type(value) is tuple else value
         if k in known:
             arguments.append(known[k])
-        else:
-            arguments.append(constant._array if constant is not None else hollow(shapes[i] or (), kinds[i] or np.float32))
+        elif constant is not None:
+            arguments.append(constant._array)
+        elif shapes[i] is not None:
+            arguments.append(unknown(shapes[i], kinds[i], columns))
     results = _run(op, record, arguments, attributes)
     for k, pattern in zip(outputs, results):
         if k is not None and type(pattern) is Pattern:
@@ -327,16 +332,11 @@ def _pass(key: Any, record: tuple, known: dict) -> None:
 
 def _run(op: Any, record: tuple, arguments: list, attributes: dict) -> tuple:
     """The kernel on patterns. A user's own gradient, or a kernel that looks at numbers, mixes everything."""
-    if op.rules:
+    if op.rules and op.label not in REGISTRY:
         try:
             found = op.kernel(SPARSITY, *arguments, **attributes)
             return found if type(found) is tuple else (found,)
-        except (TypeError, AttributeError, ValueError, IndexError):
+        except Exception:  # whatever a kernel may do with numbers cannot be done with patterns
             pass
-    patterns = [a for a in arguments if type(a) is Pattern]
-    row = _union([_grouped(x, np.zeros(x.size, int), 1) for x in patterns])
-    if record[0] is PAIR:
-        outputs = [(np.broadcast_shapes(*(a.shape for a in arguments)), patterns[0].dtype)]
-    else:
-        outputs = record[8]
-    return tuple(Pattern(row[np.zeros(math.prod(s), int)], s, d) for s, d in outputs)
+    row = _union([_grouped(x, np.zeros(x.size, int), 1) for x in arguments if type(x) is Pattern])
+    return tuple(Pattern(row[np.zeros(math.prod(s), int)], s, d) for s, d in record[8])

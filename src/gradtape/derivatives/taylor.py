@@ -9,20 +9,24 @@ polynomially with the order, where nested tapes grow exponentially.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradtape.core.batching import BATCHED, Batched
-from gradtape.core.context import suspended
-from gradtape.core.forward import push
-from gradtape.core.op import OPS, make_record
+from gradtape.core.context import suspended, thread
+from gradtape.core.custom import make_custom_record
+from gradtape.core.forward import ForwardAccumulator, push
+from gradtape.core.op import OPS, REGISTRY, Op, make_record
+from gradtape.core.variable import Variable
 from gradtape.derivatives.functional import along, point
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, store, wrap
+from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 
 
@@ -77,6 +81,22 @@ class SeriesTensor(Tensor):
     def _host(self) -> np.ndarray:
         return self._array.value[0]
 
+    def _detached(self) -> Tensor:
+        return wrap(self._array.value[0])
+
+    @staticmethod
+    def carry(name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list) -> tuple:
+        """The series of results whose derivative is ``grad_fn``, whatever computed their values."""
+        series = [x for x in inputs if type(x) is SeriesTensor]
+        count = min(len(x._array.value) for x in series) - 1
+        if not count:
+            return outs
+        with suspended():
+            sources = [x for x in (*inputs, *variables) if isinstance(x, (Tensor, Variable))]
+            record = make_custom_record(name, grad_fn, outs, inputs, variables, sources)
+            slopes = _pushed(record, outs, {x._key: _velocity(x._array, count) for x in series})
+        return tuple(wrap(Series(_integrated(o._array, s, count, o._array.dtype))) for o, s in zip(outs, slopes))
+
 
 store(Series, SeriesTensor)
 
@@ -85,6 +105,21 @@ class _Taylor:
     """The namespace; its functions are set below, and those without an entry follow their derivative rule."""
 
     scope = staticmethod(NUMPY.scope)
+
+    @staticmethod
+    def run(op: Op, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
+        """An op by its kernel; by its rules if the kernel has kinks, of which the rules know which side counts."""
+        if not op.differentiable:
+            return op.kernel(NUMPY, *map(_constant_term, arrays), **attributes)
+        if op not in _kinked and op.label not in REGISTRY:
+            before, _local.kinks = _local.kinks, 0
+            value = op.kernel(TAYLOR, *arrays, **attributes)
+            met, _local.kinks = _local.kinks, before
+            if not met or op.name in _DIALECT or not op.rules:
+                return value
+            _kinked.add(op)
+        count = min(len(x.value) for x in arrays if type(x) is Series)
+        return _follow(op, op.kernel(NUMPY, *map(_constant_term, arrays), **attributes), count, arrays, attributes)
 
     @staticmethod
     def shape(x: Any) -> tuple[int, ...]:
@@ -102,8 +137,15 @@ class _Taylor:
         return function
 
 
+class _Local(threading.local):
+    kinks = 0
+
+
+_local = _Local()
+_kinked: set[Op] = set()  # composed ops whose kernels met a kink
+_DIALECT = frozenset(dialect.NAMES)
 TAYLOR: Any = _Taylor()
-SeriesTensor.xp = TAYLOR  # type: ignore[attr-defined]
+Series.xp = SeriesTensor.xp = TAYLOR  # type: ignore[attr-defined]
 
 LINEAR = (
     "negative conj real imag add subtract sum cumsum flip roll repeat reshape transpose matrix_transpose adjoint expand_dims "
@@ -116,6 +158,7 @@ AT_ZERO = (
     "less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift "
     "right_shift any all argmax argmin argsort one_hot"
 ).split()
+KINKS = {*AT_ZERO, *"where abs maximum minimum max min sort remainder".split()} - {"zeros_like", "ones_like", "one_hot"}
 INDEX = {"take": 1, "take_transpose": 1, "take_along_axis": 1, "along_axis_transpose": 1, "gather_nd": 1, "scatter_nd": 1}
 
 
@@ -123,6 +166,7 @@ def _entry(name: str, rule: Callable) -> Callable:
     def call(*args: Any, **attributes: Any) -> Any:
         if not any(type(x) is Series for x in args):
             return getattr(NUMPY, name)(*args, **attributes)
+        _local.kinks += name in KINKS
         count = min(len(x.value) for x in args if type(x) is Series)
         return rule(name, count, *(x.cut(count) if type(x) is Series else np.asarray(x) for x in args), **attributes)
 
@@ -217,9 +261,12 @@ def _compositions(total: int, parts: int) -> list[tuple[int, ...]]:
 
 
 def _by_rule(name: str, count: int, *args: Any, **attributes: Any) -> Any:
-    """y₀ by the kernel, then yₖ = [J(x) x']ₖ₋₁ / k, where the rule runs on what is known so far of x and y."""
-    op = OPS[name].op  # type: ignore[attr-defined]
     first = getattr(NUMPY, name)(*map(_constant_term, args), **attributes)
+    return _follow(OPS[name].op, first, count, args, attributes)  # type: ignore[attr-defined]
+
+
+def _follow(op: Op, first: Any, count: int, args: Any, attributes: dict[str, Any]) -> Any:
+    """From y₀ on, yₖ = [J(x) x']ₖ₋₁ / k, where the rule runs on what is known so far of x and y."""
     several = type(first) is tuple
     known = [np.asarray(y)[None] for y in (first if several else (first,))]
     reads_out = "out" in op.keeps
@@ -242,15 +289,19 @@ def _velocity(x: Any, count: int) -> Series | None:
     return x.derivative().cut(count) if type(x) is Series and x.dtype in dtypes.TRAINABLE else None
 
 
-def _slopes(op: Any, out: Any, tensors: list, velocities: list, attributes: dict) -> list:
+def _slopes(op: Op, out: Any, tensors: list, velocities: list, attributes: dict) -> list:
     """y' for each output, as a Series or array; None where nothing arrives."""
-    tangents = {t._key: wrap(v) for t, v in zip(tensors, velocities) if v is not None}
     with suspended():
         record = make_record(op, out, tensors, attributes)
-        if record is None:
-            return []
-        push(record[7][0], record, tangents)
-    outs = out if type(out) is tuple else (out,)
+        outs = out if type(out) is tuple else (out,)
+        return _pushed(record, outs, {t._key: v for t, v in zip(tensors, velocities)})
+
+
+def _pushed(record: tuple | None, outs: tuple, velocities: dict) -> list:
+    if record is None:
+        return [None] * len(outs)
+    tangents = {key: wrap(v) for key, v in velocities.items() if v is not None}
+    push(record[7][0], record, tangents)
     return [tangents[o._key]._array if o._key in tangents else None for o in outs]
 
 
@@ -295,16 +346,40 @@ Series.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]
 def taylor(f: Callable, x: Any, direction: Any, order: int) -> list:
     """``[f(x), f', f'', …]``: the derivatives of ``t ↦ f(x + t·direction)`` at 0 up to ``order``, in the structure of ``f(x)``.
 
+    The cost grows with the square of the order. If a tape or accumulator around it tracks what ``f`` uses, or inside
+    `vectorized_map`, nested accumulators compute the same numbers, at a cost that doubles with each order.
+
     >>> [float(d) for d in taylor(lambda x: x * x * x, 2.0, 1.0, order=4)]
     [8.0, 12.0, 12.0, 6.0, 0.0]
     """
-    if not isinstance(order, (int, np.integer)) or order < 0:
+    if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
         raise ValueError(message("taylor needs an order from 0 on.", received=repr(order), expected="an integer"))
     x = nest.map_structure(convert_to_tensor, point(x))
     direction = along(x, direction)
-    moving = nest.map_structure(lambda p, v: _moving(p, v, order), x, direction)
-    y = nest.map_structure(lambda part: _coefficients(convert_to_tensor(part), order), f(moving))
+    if not _is_plain(x, Tensor):
+        return _nested(f, x, direction, order)
+    y = nest.map_structure(convert_to_tensor, f(nest.map_structure(lambda p, v: _moving(p, v, order), x, direction)))
+    if not _is_plain(y, Tensor, SeriesTensor):
+        return _nested(f, x, direction, order)
+    y = nest.map_structure(lambda part: _coefficients(part, order), y)
     return [nest.map_structure(lambda c, k=k: _derivative(c, k), y) for k in range(order + 1)]
+
+
+def _is_plain(values: Any, *kinds: type) -> bool:
+    """Whether the tensors are of these very kinds, and nobody records them."""
+    recorders = thread.recorders
+    return all(
+        type(t) in kinds and not any(t._key in r.records for r in recorders if t._key is not None)
+        for t in nest.flatten(values)
+    )
+
+
+def _nested(f: Callable, x: Any, v: Any, order: int) -> list:
+    if not order:
+        return [nest.map_structure(convert_to_tensor, f(x))]
+    with ForwardAccumulator(x, v) as accumulator:
+        lower = _nested(f, x, v, order - 1)
+    return [*lower, accumulator.jvp(lower[-1], unconnected_gradients="zero")]
 
 
 def _derivative(y: Series, k: int) -> Tensor:
@@ -313,8 +388,6 @@ def _derivative(y: Series, k: int) -> Tensor:
 
 def _moving(x: Tensor, v: Tensor, order: int) -> Tensor:
     """x + t·v"""
-    if tuple(x.shape) != tuple(v.shape):
-        raise ValueError(message("The direction must have the shape of x.", received=f"{v.shape} for {x.shape}"))
     value = _extended(x._array, order + 1)
     value[1:2] = v._array
     return wrap(Series(value))

@@ -254,9 +254,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value as a new tensor that no tape knows."""
-    from gradtape.values.tensor import wrap
-
-    return wrap(convert_to_tensor(input)._array)
+    return convert_to_tensor(input)._detached()
 
 
 _INTEGER_QUOTIENT = {"int8": np.float32, "int16": np.float32, "uint8": np.float32, "uint16": np.float32}

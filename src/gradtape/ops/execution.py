@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from typing import Any
 
 from gradtape.core import callsite
@@ -18,14 +19,29 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Staging:
-    """Whether a compiled function is being made; `function` sets it."""
+class Unstageable(Exception):
+    """What was asked for cannot be part of a compiled program: the function has to run as it is written."""
+
+
+class _Staging(threading.local):
+    """Whether this thread is making a compiled function; `function` sets it."""
 
     inside = False
+    draw: Any = None  # while inside: ``draw(thunk)`` makes what the thunk gives anew at every call an input of the program
+
+
+class _Settings:
     run_eagerly = False
 
 
 staging = _Staging()
+settings = _Settings()
+
+
+def on_the_host(what: str) -> None:
+    """Say that ``what`` happens outside of the computation, so that a function that does it is not compiled."""
+    if staging.inside:
+        raise Unstageable(what)
 
 
 def executing_eagerly() -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradtape.core.batching import Batched, NotVectorizable, deeper
+from gradtape.core import fused
+from gradtape.core.batching import BATCHED, Batched, NotVectorizable, deeper
 from gradtape.core.callsite import logger
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
@@ -15,6 +16,7 @@ from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
+BATCHED.run = fused.run
 _said: set[Any] = set()
 
 
@@ -69,8 +71,8 @@ def _batched(fn: Callable, elems: Any, leaves: list[Tensor], count: int) -> Any:
 
 
 def _inner(t: Tensor) -> Any:
-    """What a batch holds: the tensor itself if somebody records or surrounds it, otherwise its array."""
-    return t if thread.recorders or type(t) is BatchedTensor else t._array
+    """What a batch holds: the tensor itself if somebody records it or its storage carries something, otherwise its array."""
+    return t if thread.recorders or type(t) is BatchedTensor or hasattr(type(t), "xp") else t._array
 
 
 def _outside(y: Any, level: int, count: int) -> Any:

@@ -38,12 +38,16 @@ class Composite(Convertible):
         raise NotImplementedError
 
 
+class NotATensor(ValueError):
+    """A structured value stands where a function takes only tensors."""
+
+
 class Structured(Composite):
     """A composite that is no tensor in disguise: functions of tensors hand the call over to `_call`."""
 
     __slots__ = ()
     __array_ufunc__ = None  # array + ragged: NumPy lets us answer
-    __array_priority__ = 100
+    __array_priority__ = 200  # tensor / ragged: so do the tensor's operators
 
     @classmethod
     def _call(cls, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -51,17 +55,22 @@ class Structured(Composite):
         raise NotImplementedError
 
     def _operand(self) -> Any:
-        return self  # the op sees that it is no tensor and calls `hand_over`
+        return self  # the op sees that it is no tensor, and hands the call over
 
     def _to_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
         kind = type(self).__name__
-        raise ValueError(
+        raise NotATensor(
             message(
                 f"Attempt to convert a value ({self!r}) with an unsupported type ({type(self)}) to a Tensor.",
                 received=f"a {kind}, which this function does not take",
                 fix="x.to_tensor()" if kind == "RaggedTensor" else "tf.sparse.to_dense(x)",
             )
         )
+
+    @property
+    def _array(self) -> Any:
+        """Whoever asks for the array of a tensor that this is not hears so."""
+        return self._to_tensor()
 
 
 def structured_in(values: Any) -> Structured | None:
@@ -79,20 +88,28 @@ def structured_in(values: Any) -> Structured | None:
 def hand_over(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Call a function of tensors on arguments of which at least one is structured."""
     found = structured_in((*args, *kwargs.values()))
-    return type(found)._call(function, args, kwargs)  # type: ignore[union-attr]
+    if found is None:
+        raise NotATensor(f"{function.__name__} does not take ragged or sparse tensors in nests.")
+    return type(found)._call(function, args, kwargs)
 
 
-def take_composites(module: dict[str, Any], names: str) -> None:
-    """Let these functions of a module take ragged and sparse tensors too."""
-    for name in names.split():
-        module[name] = _taking(module[name])
+def take_composites(module: dict[str, Any], elementwise: str = "", others: str = "") -> None:
+    """Let these functions of a module take ragged and sparse tensors too; tensors pay one Python call (70 ns)."""
+    for names, flag in ((elementwise, True), (others, False)):
+        for name in names.split():
+            module[name] = _taking(module[name], flag)
 
 
-def _taking(function: Callable) -> Callable:
+def _taking(function: Any, elementwise: bool) -> Callable:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if (not args or type(args[0]) is not Tensor) and structured_in((*args, *kwargs.values())) is not None:
-            return hand_over(call, args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            out = function(*args, **kwargs)
+            if out is not NotImplemented:
+                return out
+        except NotATensor:
+            pass
+        return hand_over(call, args, kwargs)
 
+    call.elementwise = elementwise  # type: ignore[attr-defined]
     return call

@@ -126,6 +126,10 @@ class Tensor(ArrayMethods):
     def _host(self) -> np.ndarray:
         return self._array
 
+    def _detached(self) -> Tensor:
+        """The same value, which no recorder knows; storage that carries derivatives inside drops them."""
+        return wrap(self._array)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self._host()
         if isinstance(dtype, dtypes.DType):

@@ -1,0 +1,353 @@
+"""`function`: the decorator, its cache of programs, and how a call finds its way."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from gradtape.core.callsite import logger
+from gradtape.core.context import thread
+from gradtape.core.custom import VariableWatcher, record_custom
+from gradtape.core.tape import GradientTape
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.function import messages, signature
+from gradtape.function.results import as_tensors, expanded
+from gradtape.function.signature import Call
+from gradtape.function.staging import Program, is_tracer
+from gradtape.function.state import InitialValueIsTraced, Snapshot, State, Tracing, current
+from gradtape.ops.execution import settings
+from gradtape.values import nest
+from gradtape.values.spec import TensorSpec
+from gradtape.values.tensor import Tensor, wrap
+
+
+def function(
+    func: Callable | None = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: bool | None = None,
+    reduce_retracing: bool = False,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: bool | None = None,
+    experimental_follow_type_hints: bool | None = None,
+) -> Any:
+    """Compile a function into one XLA program per signature; the first call with new shapes traces it.
+
+    >>> @function
+    ... def double(x):
+    ...     return x + x
+    >>> double(3.0)
+    <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
+
+    Python values are part of the signature, tensors count by shape and dtype. What cannot be compiled runs as it is written,
+    with the same results; ``jit_compile=True`` makes that an error. ``input_signature`` fixes what may be passed. The other
+    arguments are accepted as in TensorFlow.
+    """
+
+    def decorate(python_function: Callable) -> Function:
+        if not callable(python_function):
+            raise TypeError(f"python_function is not a callable object.\n  Received: {python_function!r}")
+        return Function(python_function, input_signature, bool(jit_compile or experimental_compile))
+
+    return decorate if func is None else decorate(func)
+
+
+@functools.cache
+def _can_compile() -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec("jax") is not None
+
+
+_EAGER: Any = "run as it is written"
+
+
+class Function:
+    """A Python function with a cache of compiled programs; made by `function`."""
+
+    def __init__(self, python_function: Callable, input_signature: Any = None, jit_compile: bool = False) -> None:
+        self._python = python_function
+        self._specs = None if input_signature is None else tuple(input_signature)
+        self._jit_compile = jit_compile
+        self._programs: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+        self._called = False  # variables may be created until the first call has ended
+        self._traces = 0
+        self._retraces = messages.Retraces()
+        self._methods: dict[int, tuple[Any, Function]] = {}
+        self._name = getattr(python_function, "__name__", type(python_function).__name__)
+        functools.update_wrapper(self, python_function, updated=())
+
+    @property
+    def python_function(self) -> Callable:
+        """The function as it was written."""
+        return self._python
+
+    @property
+    def input_signature(self) -> Any:
+        return self._specs
+
+    def experimental_get_tracing_count(self) -> int:
+        """How many times the Python function was run to make a program."""
+        return self._traces
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for one signature, given by values or `TensorSpec`s; compiled now if all lengths are known."""
+        if not args and not kwargs and self._specs:
+            args = self._specs
+        return ConcreteFunction(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tf.function {self._name}: {len(self._programs)} programs>"
+
+    # Methods
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        key = id(instance)
+        known = self._methods.get(key)
+        if known is None or known[0]() is not instance:
+            try:
+                reference = weakref.ref(instance, lambda _: self._methods.pop(key, None))
+            except TypeError:  # it stays alive with this function
+                reference = lambda: instance  # type: ignore[assignment]  # noqa: E731
+            python_function = self._python
+
+            def method(*args: Any, **kwargs: Any) -> Any:
+                return python_function.__get__(reference())(*args, **kwargs)
+
+            functools.update_wrapper(method, python_function)
+            method.__signature__ = inspect.signature(python_function.__get__(instance))  # type: ignore[attr-defined]
+            known = reference, Function(method, self._specs, self._jit_compile)
+            self._methods[key] = known
+        return Method(instance, known[1])
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._specs is not None or kwargs:
+            args, kwargs = self._bound(args, kwargs)
+        return self._run(args, kwargs, None)
+
+    def _bound(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments by position, as far as there is one for them."""
+        if kwargs:
+            bound = inspect.signature(self._python).bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        if self._specs is not None:
+            args = signature.fitted(args, self._specs)
+        return args, kwargs
+
+    def _run(self, args: tuple, kwargs: dict, snapshot: Snapshot | None) -> Any:
+        state = current()
+        if isinstance(state, Tracing) or settings.run_eagerly or thread.batch or not _can_compile():
+            return self._inline(args, kwargs, snapshot)
+        call = Call(args, kwargs)
+        if not call.plain or not _recordable() or any(is_tracer(t._array) for t in call.tensors):
+            return self._inline(args, kwargs, snapshot)
+        key = call.key, bool(thread.recorders)
+        program = self._programs.get(key)
+        if program is None or program.assigned if program is not _EAGER else False:
+            with self._lock:  # nobody else traces, or writes what this call reads, before it has ended
+                return self._run_program(key, call, snapshot)
+        return self._run_program(key, call, snapshot)
+
+    def _run_program(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
+        program = self._programs.get(key)
+        if program is None:
+            program = self._stage(key, call, snapshot)
+        if program is _EAGER or (program is not None and program.captures):
+            program = None
+        if program is None:
+            result = self._eager(call, snapshot)
+        else:
+            start = program.snapshot(snapshot)
+            if not program.fits(start):
+                del self._programs[key]
+                return self._run_program(key, call, snapshot)
+            result = self._compiled(program, call, start, snapshot is None)
+        self._called = True
+        return result
+
+    def _inline(self, args: tuple, kwargs: dict, snapshot: Snapshot | None) -> Any:
+        """Run the Python function here and now, as part of what surrounds the call."""
+        if snapshot is not None:
+            with State(True, snapshot):
+                return self._python(*args, **kwargs)
+        return as_tensors(self._python(*args, **kwargs), self._name)
+
+    def _eager(self, call: Call, snapshot: Snapshot | None) -> Any:
+        """Run the Python function as it is written; variables change when it has succeeded."""
+        args, kwargs = call.rebuild(call.tensors)
+        state = State(not self._called, snapshot)
+        with state:
+            result = as_tensors(self._python(*args, **kwargs), self._name)
+        state.commit()
+        return result
+
+    def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
+        """The program for a signature, `_EAGER`, or None if only this call cannot be compiled."""
+        options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders)}
+        try:
+            self._traces += 1
+            program: Any = Program(self._python, call, may_create=not self._called, **options)
+            if program.created:  # once more, as every later call would run: nothing may be created then
+                self._traces += 1
+                program = Program(self._python, call, may_create=False, **options)
+        except InitialValueIsTraced:
+            return None
+        except Exception as error:
+            if not messages.is_due_to_tracing(error):
+                raise
+            if self._jit_compile:
+                raise messages.refusal(self._name, error) from error
+            logger.warning(messages.not_compiled(self._name, error))
+            program = _EAGER
+        self._retraces.note(self._name, call, self._argument_name)
+        self._programs[key] = program
+        return program
+
+    def _argument_name(self, position: int) -> str:
+        names = list(getattr(getattr(self._python, "__code__", None), "co_varnames", ()))
+        return f"argument {names[position]!r}" if position < len(names) else f"argument {position}"
+
+    # Running a program
+
+    def _compiled(self, program: Program, call: Call, start: Snapshot, commit: bool) -> Any:
+        arrays = [t._array for t in call.tensors]
+        tensors, handed_over = program.run(arrays, start, commit)
+        if thread.recorders:
+            tensors = self._recorded(program, call, start, tensors, handed_over)
+        return program.results.assemble(tensors)
+
+    def _recorded(self, program: Program, call: Call, start: Snapshot, tensors: list, handed_over: list) -> list:
+        """The results as one record on every tape: its gradient is the program's backward piece."""
+        inputs = call.tensors
+        variables = [v for v in program.variables if v._differentiable]
+        arrays = [t._array for t in inputs]
+
+        def grad_fn(*upstream: Tensor, variables: Any = ()) -> Any:
+            floating = [g for g, t in zip(upstream, tensors) if t.dtype.is_trainable]
+            if thread.recorders:
+                found = self._differentiated(program)._run((*call.rebuild(inputs), floating), {}, start)
+            else:
+                found = program.pull(arrays, start, handed_over, [g._array for g in floating])
+            rest = iter(found)
+            by_input = [next(rest) if t.dtype.is_trainable else None for t in inputs]
+            return (by_input, list(rest)) if variables else by_input
+
+        return record_custom(self._name, grad_fn, tensors, inputs, variables)
+
+    def _differentiated(self, program: Program) -> Function:
+        """The gradient of a program as a function, which can be differentiated again."""
+        if program.derivative is None:
+            variables = [v for v in program.variables if v._differentiable]
+            places = [i for i, t in zip(program.results.places, program.floating) if t]
+
+            def gradient(args: tuple, kwargs: dict, upstream: list) -> list:
+                sources = [t for t in nest.flatten([args, kwargs]) if isinstance(t, Tensor) and t.dtype.is_trainable]
+                with GradientTape(watch_accessed_variables=False) as tape:
+                    tape.watch([*sources, *variables])
+                    leaves = expanded(as_tensors(self._python(*args, **kwargs), self._name))
+                return tape.gradient([leaves[i] for i in places], [*sources, *variables], upstream)
+
+            program.derivative = Function(gradient)
+        return program.derivative
+
+
+def _recordable() -> bool:
+    """Whether all recorders of this thread understand a call as one record; forward accumulators follow each operation."""
+    return all(isinstance(recorder, (GradientTape, VariableWatcher)) for recorder in thread.recorders)
+
+
+class Method:
+    """A function bound to an instance, which it keeps alive; the programs are kept with the instance, weakly."""
+
+    def __init__(self, instance: Any, bound: Function) -> None:
+        self.__self__ = instance
+        self._bound = bound
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._bound(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bound, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self._bound!r} of {self.__self__!r}>"
+
+
+class ConcreteFunction:
+    """A function for one signature."""
+
+    def __init__(self, source: Function, args: tuple, kwargs: dict) -> None:
+        self._source = source
+        self._specs = nest.map_structure(_described, [list(args), kwargs])
+        self.structured_input_signature = (tuple(self._specs[0]), self._specs[1])
+        if all(s.shape.is_fully_defined() for s in nest.flatten(self._specs) if isinstance(s, TensorSpec)):
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the program now, without running it."""
+        args, kwargs = nest.map_structure(_example, self._specs)
+        call = Call(tuple(args), kwargs)
+        key = call.key, bool(thread.recorders)
+        if _can_compile() and not settings.run_eagerly and key not in self._source._programs:
+            with self._source._lock:
+                self._source._stage(key, call, None)
+
+    @property
+    def name(self) -> str:
+        return f"__inference_{self._source._name}"
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that the programs made so far use."""
+        programs = [p for p in self._source._programs.values() if p is not _EAGER]
+        return tuple({v._number: v for p in programs for v in p.variables}.values())
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        return tuple(v for v in self.variables if v.trainable)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        specs = nest.flatten(self._specs)
+        given = nest.flatten([list(args), kwargs])
+        if len(given) < len(specs):  # Python values are part of the function
+            rest = iter(given)
+            given = [next(rest, s) if isinstance(s, TensorSpec) else s for s in specs]
+        if len(given) != len(specs):
+            raise TypeError(
+                message(
+                    f"{self.name} got the wrong number of arguments.", received=f"{len(given)}", expected=f"{len(specs)}: {specs}"
+                )
+            )
+        leaves = [signature._fit(value, spec) for value, spec in zip(given, specs)]
+        args, kwargs = nest.pack_sequence_as(self._specs, leaves)
+        return self._source(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self._source._name}{self.structured_input_signature}>"
+
+
+def _described(leaf: Any) -> Any:
+    if isinstance(leaf, TensorSpec) or isinstance(leaf, Variable):
+        return leaf
+    if isinstance(leaf, Tensor) or hasattr(leaf, "__array__"):
+        return TensorSpec(leaf.shape, leaf.dtype)
+    return leaf
+
+
+def _example(leaf: Any) -> Any:
+    import numpy as np
+
+    return wrap(np.zeros(tuple(leaf.shape), leaf.dtype.numpy)) if isinstance(leaf, TensorSpec) else leaf

@@ -1,0 +1,112 @@
+"""What a function says: why it is not compiled, and why it was traced again."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from gradtape.core.callsite import logger
+from gradtape.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, message
+from gradtape.function.signature import Call, difference
+from gradtape.ops.execution import Unstageable
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_FIXES = {
+    "__bool__": "tf.cond or tf.where instead of `if` over a tensor",
+    "numpy": "keep it a tensor: .numpy() needs the number, which exists only when the program runs",
+    "boolean_mask": "tf.where(mask, x, 0): the shape of a result must not depend on values",
+    "unique": "the shape of a result must not depend on values; take it out of the function",
+}
+RETRACES = 5
+"""From this many programs on, each new one is explained."""
+
+
+def is_due_to_tracing(error: BaseException | None) -> bool:
+    """Whether an error says that a number was asked for where there is none yet."""
+    while error is not None:
+        if isinstance(error, Unstageable):
+            return True
+        if type(error).__module__.startswith("jax") or "Tracer" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def place(error: BaseException) -> tuple[str, str]:
+    """What the user's code called that failed, and where."""
+    frames: list[tuple[FrameType, int]] = list(traceback.walk_tb(error.__traceback__))
+    own = [i for i, (frame, _) in enumerate(frames) if _is_users(frame)]
+    if not own:
+        return "an operation", "an unknown line"
+    frame, line = frames[own[-1]]
+    called = frames[own[-1] + 1][0].f_code.co_name if own[-1] + 1 < len(frames) else "Python"
+    return called, f"{frame.f_code.co_filename}:{line}"
+
+
+def _is_users(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    return not path.startswith(_PACKAGE) and f"{os.sep}jax{os.sep}" not in path and not path.startswith("<")
+
+
+def _root(error: BaseException) -> BaseException:
+    return error if error.__cause__ is None or isinstance(error, Unstageable) else _root(error.__cause__)
+
+
+def not_compiled(name: str, error: BaseException) -> str:
+    """Why a function runs as it is written."""
+    called, where = place(error)
+    what = str(error) if isinstance(error, Unstageable) else called
+    return message(
+        f"tf.function: {name} runs eagerly for this signature, because {what} ({where}) cannot be part of a compiled program.",
+        why="the results are the same; only the speed differs",
+        fix=_FIXES.get(called),
+    )
+
+
+def refusal(name: str, error: BaseException) -> Exception:
+    """The error instead, where compilation was demanded."""
+    called, where = place(error)
+    kind = OperatorNotAllowedInGraphError if called == "__bool__" else InvalidArgumentError
+    what = str(error) if isinstance(error, Unstageable) else called
+    return kind(
+        message(
+            f"Detected unsupported operations when trying to compile {name} with jit_compile=True: {what} ({where}).",
+            why=str(_root(error)).split("\n")[0],
+            fix=_FIXES.get(called, "drop jit_compile=True: the function then runs eagerly"),
+        )
+    )
+
+
+class Retraces:
+    """Tells, once for each cause, why a function keeps being traced."""
+
+    def __init__(self) -> None:
+        self._calls: list[Call] = []
+        self._told: set[str] = set()
+
+    def note(self, name: str, call: Call, argument: Callable[[int], str]) -> None:
+        if len(self._calls) >= RETRACES:
+            change = difference(call, self._calls[-1], argument)
+            cause = change.split(" from ")[0]
+            if cause not in self._told:
+                self._told.add(cause)
+                logger.warning(
+                    message(
+                        f"tf.function: {name} was traced {len(self._calls) + 1} times; this time {change}.",
+                        fix="pass Python numbers as tensors, keep shapes fixed (pad the last batch), or give input_signature",
+                    )
+                )
+        self._calls.append(call)
+        del self._calls[: -RETRACES - 1]
+
+
+def leaked(tensor: Any) -> str:
+    """For a tensor of a compiled program that is used outside of it."""
+    return message(
+        f"A tensor of shape {tuple(tensor.shape)} was made inside a tf.function and is used outside of it.",
+        why="inside, it stood for numbers that exist only while the compiled program runs",
+        fix="return it from the function, or keep it in a tf.Variable",
+    )

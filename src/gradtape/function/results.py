@@ -1,0 +1,76 @@
+"""What a function returns: tensors in a nest, with None and composites among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.values import nest
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+
+_RETURNED = (
+    "To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None values; "
+    "in compilation of {}, found return value of type {}, which is not a Tensor or ExtensionType."
+)
+_VALUES = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
+
+
+def as_tensors(result: Any, name: str) -> Any:
+    """A result with numbers, arrays and variables as tensors, as a compiled function returns it."""
+    if type(result) is Tensor:
+        return result
+    return nest.pack_sequence_as(result, [_leaf(leaf, name) for leaf in nest.flatten(result)])
+
+
+def _leaf(leaf: Any, name: str) -> Any:
+    if isinstance(leaf, Variable):
+        return leaf.value()
+    if isinstance(leaf, _VALUES):
+        return convert_to_tensor(leaf)
+    if leaf is None or isinstance(leaf, (Tensor, IndexedSlices)) or hasattr(leaf, "_type_spec") or hasattr(leaf, "stack"):
+        return leaf
+    raise TypeError(
+        message(
+            _RETURNED.format(name, type(leaf)),
+            fix="return tensors; keep Python objects outside, or assign them to an attribute",
+        )
+    )
+
+
+def expanded(result: Any) -> list:
+    """The leaves of a result, composites in their parts."""
+    leaves: list = []
+    for leaf in nest.flatten(result):
+        leaves += [leaf.values, leaf.indices, leaf.dense_shape] if isinstance(leaf, IndexedSlices) else [leaf]
+    return leaves
+
+
+class Results:
+    """A result taken apart: the tensors that the program computes, and how to put a result together from new ones."""
+
+    def __init__(self, result: Any) -> None:
+        self._structure = nest.map_structure(lambda leaf: isinstance(leaf, IndexedSlices), result)
+        self._leaves = expanded(result)
+        # What is in NumPy memory was known while the program was made: it is the same at every call.
+        self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Tensor) and type(leaf) is not Tensor]
+        self.tensors = [self._leaves[i] for i in self.places]
+        self._single = not nest.is_nested(result) and len(self.places) == 1 == len(self._leaves)
+        for i in self.places:
+            self._leaves[i] = None
+
+    def assemble(self, tensors: list[Tensor]) -> Any:
+        """The result with these tensors in the places of `tensors`."""
+        if self._single:
+            return tensors[0]
+        leaves = [wrap(leaf._array) if type(leaf) is Tensor else leaf for leaf in self._leaves]
+        for i, tensor in zip(self.places, tensors):
+            leaves[i] = tensor
+        rest = iter(leaves)
+        sparse = nest.flatten(self._structure)
+        found = [IndexedSlices._of(next(rest), next(rest), next(rest)) if composite else next(rest) for composite in sparse]
+        return nest.pack_sequence_as(self._structure, found)

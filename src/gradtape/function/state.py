@@ -1,0 +1,184 @@
+"""The variables that a function touches: what they hold inside one run of it, apart from what they hold outside.
+
+While a function runs, a variable's value is looked up in the run's `State`, by thread; the cell itself is written only when
+the run has succeeded. So a run that raises changes nothing, other threads never see a value that has no number yet, and eager
+code pays nothing: the look-up stands in the place of the cell's descriptor only while some function runs this way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.ops.execution import Unstageable, staging
+from gradtape.values.tensor import Tensor, wrap
+
+_CREATED_LATER = (
+    "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only created "
+    "once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables for more "
+    "information."
+)
+_cell: Any = Variable.__dict__["_tensor"]
+
+
+class InitialValueIsTraced(BaseException):
+    """A variable's initial value is part of the program; not an Exception, so that no handler of the body stops it."""
+
+
+class _Thread(threading.local):
+    state: State | None = None
+
+
+_thread = _Thread()
+
+
+def current() -> State | None:
+    """The innermost run of a function in this thread."""
+    return _thread.state
+
+
+def held(variable: Variable) -> Tensor:
+    """What a variable holds, for whoever starts a run now."""
+    state = _thread.state
+    return _cell.__get__(variable) if state is None else state.read(variable)
+
+
+def hold(variable: Variable, tensor: Tensor) -> None:
+    """Replace what a variable holds, in the surrounding run if there is one."""
+    state = _thread.state
+    if state is None:
+        _cell.__set__(variable, tensor)
+    else:
+        state.write(variable, tensor)
+
+
+_lookup = property(held, hold)
+_installing = threading.Lock()
+_installed = 0
+
+
+def _install(change: int) -> None:
+    global _installed
+    with _installing:
+        _installed += change
+        setattr(Variable, "_tensor", _lookup if _installed else _cell)  # noqa: B010  # a slot, to type checkers
+
+
+class Snapshot:
+    """What a run began with: the value of each variable by its key, and the random numbers in the order of drawing."""
+
+    def __init__(self, values: dict[Any, Tensor], draws: list) -> None:
+        self.values = values
+        self.draws = draws
+
+
+class State:
+    """Context manager: what variables hold inside one run; `commit` afterwards makes it what they hold outside."""
+
+    def __init__(self, may_create: bool, snapshot: Snapshot | None = None) -> None:
+        self.may_create = may_create
+        self.snapshot = snapshot
+        self.created: list[Variable] = []
+        self.lifted: dict[Any, Variable] = {}  # by key, in the order of first use
+        self.assigned: dict[Any, Variable] = {}
+        self.values: dict[Any, Tensor] = {}
+        self._outer: State | None = None
+
+    def __enter__(self) -> State:
+        self._outer, _thread.state = _thread.state, self
+        _install(+1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _thread.state = self._outer
+        _install(-1)
+
+    def outside(self, variable: Variable) -> Tensor:
+        """The value that this run begins with."""
+        if self.snapshot is not None and variable._key in self.snapshot.values:
+            return self.snapshot.values[variable._key]
+        return _cell.__get__(variable) if self._outer is None else self._outer.read(variable)
+
+    def begin(self, variable: Variable) -> Tensor:
+        """The first read of a variable."""
+        return self.outside(variable)
+
+    def read(self, variable: Variable) -> Tensor:
+        key = variable._key
+        if key not in self.values:
+            self.values[key] = self.begin(variable)
+            self.lifted[key] = variable
+        return self.values[key]
+
+    def write(self, variable: Variable, tensor: Tensor) -> None:
+        key = variable._key
+        if key not in self.values and not _has_value(variable):
+            self._create(variable, tensor)
+            return
+        self.values[key] = tensor
+        self.assigned[key] = variable
+
+    def _create(self, variable: Variable, tensor: Tensor) -> None:
+        if not self.may_create:
+            raise ValueError(message(_CREATED_LATER, received=f"a new variable {variable.name!r} of shape {variable.shape}"))
+        self.check_initial(tensor)
+        _cell.__set__(variable, tensor)
+        self.created.append(variable)
+
+    def check_initial(self, tensor: Tensor) -> None:
+        """Raise if this cannot be the first value of a variable."""
+
+    def commit(self) -> None:
+        """Make what was assigned visible outside, unless the run began with a snapshot of the past."""
+        if self.snapshot is None:
+            for key, variable in self.assigned.items():
+                hold(variable, self.values[key])
+
+
+def _has_value(variable: Variable) -> bool:
+    try:
+        _cell.__get__(variable)
+    except AttributeError:
+        return False
+    return True
+
+
+class Tracing(State):
+    """A run on tracers: variables and random numbers become inputs of the program that is being made."""
+
+    def __init__(self, may_create: bool, snapshot: Snapshot | None, lift: Callable[[Any], Any]) -> None:
+        super().__init__(may_create, snapshot)
+        self.lift = lift  # from an array to a tracer that stands for any such array
+        self.on_first_read: Callable[[Variable], None] = lambda variable: None
+        self.draws: list[Callable[[], Any]] = []
+
+    def __enter__(self) -> State:
+        super().__enter__()
+        staging.inside, staging.draw = True, self.draw
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        staging.inside, staging.draw = False, None
+
+    def begin(self, variable: Variable) -> Tensor:
+        array = self.outside(variable)._array
+        if array.dtype.kind == "O":
+            raise Unstageable(f"the string variable {variable.name!r}")
+        tensor = wrap(self.lift(("variable", variable._key), array))
+        tensor._key = variable._key
+        self.on_first_read(variable)
+        return tensor
+
+    def draw(self, thunk: Callable[[], Any], example: Any) -> Any:
+        """Random numbers, drawn anew at every call."""
+        number = len(self.draws)
+        self.draws.append(thunk)
+        return self.lift(("draw", number), example)
+
+    def check_initial(self, tensor: Tensor) -> None:
+        if type(tensor) is not Tensor:
+            raise InitialValueIsTraced
