@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from problems import CONVOLUTION, JACOBIAN, LEARNING_RATE, PIPELINE, TRAINING
+from problems import CONVOLUTION, JACOBIAN, LEARNING_RATE, PIPELINE, SCAN, TRAINING
 
 Cases = dict[str, Callable[[], Any]]
 
@@ -102,6 +102,7 @@ def with_gradtape() -> Cases:
     steps = {name: tensorflow_step(tf, name) for name in TRAINING}
     steps["convolution"] = tensorflow_convolution(tf)
     steps["pipeline"] = tensorflow_pipeline(tf)
+    steps["scan"] = tensorflow_scan(tf)
     return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add, "add after watch": add_after_watch}
 
 
@@ -149,6 +150,21 @@ def tensorflow_pipeline(tf: Any) -> Callable:
     return once
 
 
+def tensorflow_scan(tf: Any) -> Callable:
+    """`tf.scan` under a tape, and the gradient of its last state by the matrix."""
+    w, inputs = (tf.constant(a) for a in SCAN.arrays())
+    start = tf.zeros([SCAN.batch, SCAN.width])
+
+    def recur() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(w)
+            states = tf.scan(lambda h, x: tf.tanh(h @ w + x), inputs, initializer=start)
+            last = states[-1]
+        return tape.gradient(last, w)
+
+    return recur
+
+
 # The peers
 
 
@@ -156,7 +172,7 @@ def with_tensorflow() -> Cases:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
-    others = {"convolution": tensorflow_convolution(tf), "pipeline": tensorflow_pipeline(tf)}
+    others = {"convolution": tensorflow_convolution(tf), "pipeline": tensorflow_pipeline(tf), "scan": tensorflow_scan(tf)}
     return {**{name: tensorflow_step(tf, name) for name in TRAINING}, **others}
 
 

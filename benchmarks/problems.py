@@ -74,7 +74,23 @@ class Pipeline:
         return rng.random((self.rows, self.width), np.float32), rng.integers(10, size=self.rows)
 
 
+@dataclass(frozen=True)
+class Scan:
+    """A recurrence h ← tanh(h·w + x) over ``steps`` inputs."""
+
+    steps: int
+    batch: int
+    width: int
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix and the inputs, float32."""
+        rng = np.random.default_rng(0)
+        matrix = rng.normal(size=(self.width, self.width)) / (2 * self.width**0.5)
+        return matrix.astype(np.float32), rng.normal(size=(self.steps, self.batch, self.width)).astype(np.float32)
+
+
 TRAINING = {"tiny": Training(8, (4, 16, 16, 1)), "medium": Training(64, (784, 256, 256, 1))}
 JACOBIAN = Jacobian(1000, 256, 100)
 CONVOLUTION = Convolution(32, 32, 32, 64, 3)
 PIPELINE = Pipeline(60000, 784, 128)
+SCAN = Scan(1000, 8, 16)

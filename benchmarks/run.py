@@ -30,7 +30,14 @@ from contestants import OPS_PER_CALL, PEERS, with_gradtape, with_numpy
 from timing import Here, There, Worker, import_samples, installed_peers, interleaved, ratio
 
 CHAIN = 50
-CONVOLUTION_CASE = ("convolution", 1, 1e-2)  # sums of 32,768 products that reach 7,000: rounding is 1e-6 of that
+AGREEMENT = (  # case, how many calls, tolerance of what the last one gives
+    ("tiny", 20, 1e-4),
+    ("medium", 5, 1e-4),
+    ("jacobian", 1, 1e-5),
+    ("convolution", 1, 1e-2),  # sums of 32,768 products that reach 7,000: rounding is 1e-6 of that
+    ("pipeline", 1, 0),
+    ("scan", 1, 1e-4),
+)
 NOISY = 1.5  # the middle half of the ratios spans more than this: neither kept nor broken
 TRAINING_BUDGETS = {
     "tiny": {"NumPy by hand": 2.2, "PyTorch": 0.5, "TensorFlow": 0.05},
@@ -114,6 +121,12 @@ def pipeline_row(contestants: dict, options: Any) -> Row:
     return timed_row(label, samples, "gradtape", "TensorFlow", 1.0)
 
 
+def scan_row(contestants: dict, options: Any) -> Row:
+    chosen = {name: c for name, c in contestants.items() if "scan" in c.cases}
+    samples = interleaved(chosen, lambda _: "scan", max(5, options.rounds // 30), options.sample)
+    return timed_row("1000 steps of tf.scan with gradient ÷ TensorFlow eager", samples, "gradtape", "TensorFlow", 1.0)
+
+
 def memory_rows() -> list[Row]:
     """What a tape holds after a chain of tanh, whose rule reads its output alone: one array per layer."""
     import gradtape as tf
@@ -186,8 +199,7 @@ def gather(options: Any) -> tuple[dict[str, Any], dict[str, str], list[Worker]]:
 
 def check_agreement(contestants: dict[str, Any]) -> None:
     """All contestants give the same losses and Jacobians, or the comparison would mean nothing."""
-    numbers = (("tiny", 20, 1e-4), ("medium", 5, 1e-4), ("jacobian", 1, 1e-5), ("convolution", 1, 1e-2), ("pipeline", 1, 0))
-    for case, calls, tolerance in numbers:
+    for case, calls, tolerance in AGREEMENT:
         reference = contestants["NumPy by hand" if case in contestants["NumPy by hand"].cases else "gradtape"]
         expected = reference.result(case, calls)
         for name, contestant in contestants.items():
@@ -287,6 +299,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
             *jacobian_rows(contestants, options),
             *convolution_rows(contestants, options),
             pipeline_row(contestants, options),
+            scan_row(contestants, options),
             *memory_rows(),
             import_row(options),
         ]

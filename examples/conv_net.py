@@ -64,7 +64,7 @@ class Training:
     def __init__(self, folder: str) -> None:
         self.net, self.optimizer, self.step = ConvNet(), tf.optimizers.Adam(3e-3), tf.Variable(0)
         images = tf.data.Dataset.from_tensor_slices(drawn_shapes(2000, seed=0)).shuffle(2000, seed=0)
-        self.batches = iter(images.repeat().batch(64).map(augmented))
+        self.batches = iter(images.repeat().batch(32).map(augmented))
         checkpoint = tf.train.Checkpoint(
             net=self.net, optimizer=self.optimizer, step=self.step, batches=self.batches, random=tf.train.RandomStreams()
         )
@@ -82,14 +82,14 @@ class Training:
                 loss = tf.reduce_mean(losses)
             self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
             self.step.assign_add(1)
-            if int(self.step) % 25 == 0:
+            if int(self.step) % 50 == 0:
                 print(f"  step {int(self.step):4d}  loss {float(loss):.3f}")
         self.manager.save()
 
 
 def main(arguments: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args(arguments)
 
     tf.random.set_seed(0)

@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> tuple[float, float]:
     _, lengths = private(everything)
     suspects = np.argsort(lengths.numpy())[-int(wrong.sum()) :]
     found = float(wrong[suspects].mean())
-    print(f"\n{wrong.sum()} labels are wrong; of the {len(suspects)} examples with the longest gradients, {found:.0%} are among them")
+    print(f"\n{len(suspects)} labels are wrong; of as many examples with the longest gradients, {found:.0%} are among them")
     return accuracy, found
 
 

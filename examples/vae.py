@@ -9,13 +9,14 @@ that two are enough: the place. Leaves a picture of what the decoder draws, for 
 from __future__ import annotations
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 import gradtape as tf
 
-SIDE, HIDDEN = 12, 64
+SIDE, HIDDEN = 12, 48
 
 
 def spots(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +32,7 @@ class Layers(tf.Module):
 
     def __init__(self, *widths: int) -> None:
         super().__init__()
-        pairs = list(zip(widths, widths[1:]))
+        pairs = list(pairwise(widths))
         self.kernels = [tf.Variable(tf.random.normal(pair, stddev=pair[0] ** -0.5)) for pair in pairs]
         self.biases = [tf.Variable(tf.zeros([n_out])) for _, n_out in pairs]
 
@@ -83,7 +84,7 @@ def main(arguments: list[str] | None = None) -> float:
     encoder, decoder = Layers(SIDE**2, HIDDEN, 4), Layers(2, HIDDEN, HIDDEN, SIDE**2)
     variables = encoder.trainable_variables + decoder.trainable_variables
     optimizer = tf.optimizers.Adam(learning_rate=2e-3)
-    batches = tf.data.Dataset.from_tensor_slices(spots(4000, seed=0)[0]).shuffle(4000).repeat().batch(64).take(options.steps)
+    batches = tf.data.Dataset.from_tensor_slices(spots(4000, seed=0)[0]).shuffle(4000).repeat().batch(32).take(options.steps)
     for step, pictures in enumerate(batches):
         with tf.GradientTape() as tape:
             missed, cost = parts_of_loss(encoder, decoder, pictures)

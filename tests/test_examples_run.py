@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+import gradtape as tf
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -42,13 +45,39 @@ PROMISES = {
     "maml": lambda losses: losses[1] < 0.6 * losses[0],
     "mixed_precision": lambda left: left[0] > 0.9 and left[1] < 0.3,
     "numpy_simulator": lambda found: abs(found[0] - 4.0) < 0.1 and abs(found[1] - 0.3) < 0.05,
+    "formula": lambda residual: residual < 1e-12,
     "two_models": lambda made: abs(made[0] - 3.0) < 0.3 and abs(made[1] - 0.5) < 0.2,
+    "conv_net": lambda accuracy: accuracy > 0.9,
+    "vae": lambda explained: explained > 0.95,
+    "per_example_gradients": lambda found: found[0] > 0.95 and found[1] > 0.8,
+    "curvature": lambda largest: abs(largest[0] / largest[1] - 1) < 1e-8,
+    "reaction_diffusion": lambda pulses: pulses == 8,
 }
 
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_example_keeps_its_promise(name: str) -> None:
     assert PROMISES[name](run(ROOT / "examples" / f"{name}.py"))
+
+
+def test_interrupted_training_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    training = runpy.run_path(str(ROOT / "examples" / "conv_net.py"))["Training"]
+
+    def trained(folder: Path, *stops: int) -> list[np.ndarray]:
+        tf.random.set_seed(0)
+        for stop in stops:
+            made_anew = training(str(folder))
+            made_anew.run(until=stop)
+        return [v.numpy() for v in made_anew.net.trainable_variables]
+
+    straight, interrupted = trained(tmp_path / "straight", 8), trained(tmp_path / "interrupted", 3, 8)
+    assert all(map(np.array_equal, straight, interrupted))
+
+
+@pytest.mark.parametrize("name", ["reaction_diffusion", "vae"])
+def test_example_leaves_its_picture(name: str, tmp_path: Path) -> None:
+    run(ROOT / "examples" / f"{name}.py", "--steps", "2")
+    assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_leaves_its_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,8 +45,6 @@ def tape_svg() -> str:
 def two_spirals_png(path: Path) -> None:
     """The two pictures of `make demo`, side by side."""
     import matplotlib.pyplot as plt
-
-    sys.path.insert(0, str(HERE.parents[1] / "examples"))
     import two_spirals
 
     parts = path.parent / "parts"
@@ -64,5 +62,11 @@ def two_spirals_png(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parents[1] / "examples"))
+    import reaction_diffusion
+    import vae
+
     (HERE / "tape.svg").write_text(tape_svg())
     two_spirals_png(HERE / "two_spirals.png")
+    reaction_diffusion.main(["--out", str(HERE)])
+    vae.main(["--out", str(HERE)])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradtape.math import l2_normalize
 from gradtape.ops import clip, creation, elementwise, matrix, shape
 from gradtape.ops.arguments import integer, lengths
+from gradtape.scope import missing
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     """Load the decompositions and solvers when one of them is touched."""
     if name not in __all__:
-        raise AttributeError(f"module 'gradtape.linalg' has no attribute {name!r}")
+        return missing(__name__, __all__)(name)
     from gradtape import linalg_solvers
 
     return getattr(linalg_solvers, name)

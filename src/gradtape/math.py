@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradtape import math_special as special
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import InvalidArgumentError, dims
 from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, statistics
-from gradtape.ops import special as _special
 from gradtape.ops.arguments import (
     NUMERIC,
     REAL,
@@ -68,10 +66,7 @@ from gradtape.ops.guarded import multiply_no_nan as _multiply_no_nan
 from gradtape.ops.guarded import xdivy as _xdivy
 from gradtape.ops.guarded import xlog1py as _xlog1py
 from gradtape.ops.guarded import xlogy as _xlogy
-from gradtape.ops.special import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, erfcinv, ndtri
-from gradtape.ops.special import igamma as _igamma
-from gradtape.ops.special import igammac as _igammac
-from gradtape.ops.special import zeta as _zeta
+from gradtape.scope import missing
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
@@ -94,15 +89,30 @@ __all__ = [
     "xlogy", "zero_fraction", "zeta",
 ]  # fmt: skip
 
-_FROM_NN = ("log_softmax", "softmax", "softsign")
+_INTEGRALS = (
+    "bessel_i0 bessel_i0e bessel_i1 bessel_i1e betainc erfcinv igamma igammac ndtri sobol_sample special zeta".split()
+)
+
+if TYPE_CHECKING:
+    from gradtape.math_integrals import (  # noqa: I001
+        bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, betainc, erfcinv, igamma, igammac, ndtri, sobol_sample, special, zeta
+    )  # fmt: skip
+
+
+_FROM_NN = ("log_softmax", "softmax", "softsign")  # the same functions as in tf.nn
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FROM_NN:  # the same functions as in tf.nn
+    """Functions that few programs need load when one of them is touched."""
+    if name in _INTEGRALS:
+        from gradtape import math_integrals
+
+        return getattr(math_integrals, name)
+    if name in _FROM_NN:
         from gradtape import nn
 
         return getattr(nn, name)
-    raise AttributeError(f"module 'gradtape.math' has no attribute {name!r}")
+    return missing(__name__, __all__)(name)
 
 
 # Elementwise: those with other names than the ops, and those that take fewer dtypes
@@ -174,31 +184,6 @@ def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
             part = elementwise.add(elementwise.zeros_like(x), float("nan"))
         out = part if out is None else elementwise.where(orders == n, part, out)
     return shape.broadcast_to(x, shape=orders.shape) if out is None else out
-
-
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a); differentiable in both."""
-    return _igamma(a, x)
-
-
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """1 - igamma(a, x), exact where that is small."""
-    return _igammac(a, x)
-
-
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
-    """∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b); no gradient flows to a and b."""
-    return _special.checked_betainc(a, b, x)
-
-
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
-    """Σ (q + n)⁻ˣ over n ≥ 0; no gradient flows to x."""
-    return _zeta(x, q)
-
-
-def sobol_sample(dim: Any, num_results: Any, skip: Any = 0, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """Points of the Sobol sequence in the unit cube, one per row; needs SciPy."""
-    return _special.sobol(dim, num_results, skip, dtype)
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:

@@ -100,6 +100,8 @@ def missing(module: str, names: Iterable[str]) -> Callable[[str], Any]:
     path = module.removeprefix("gradtape").lstrip(".")
 
     def explain(name: str) -> Any:
+        if name.startswith("__"):  # the import system asks for __path__ and the like
+            raise AttributeError(name)
         full = f"{path}.{name}".lstrip(".")
         text = out_of_scope(full)
         if text is not None:

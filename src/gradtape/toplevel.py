@@ -14,7 +14,7 @@ import numpy as np
 
 from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, dims
-from gradtape.ops import arrays, creation, elementwise, grids, indexing, nondiff, scatter, spatial, special, statistics
+from gradtape.ops import arrays, creation, elementwise, grids, indexing, nondiff, scatter, statistics
 from gradtape.ops import clip as clipping
 from gradtape.ops import shape as shapes
 from gradtape.ops.arguments import NUMERIC, integer, integers, lengths, not_allowed, position
@@ -131,11 +131,15 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The same bytes as another dtype; a last axis appears (or goes) where the sizes of the elements differ."""
+    from gradtape.ops import special
+
     return special.checked_bitcast(input, type)
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """Blocks of zero-padded space moved into the batch axis."""
+    from gradtape.ops import spatial
+
     return spatial.space_to_batch(input, block_shape, paddings)
 
 
@@ -145,6 +149,8 @@ space_to_batch = space_to_batch_nd
 def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of space_to_batch, with margins cut away; one number stands for a square block."""
     block_shape = [block_shape] * 2 if isinstance(block_shape, int) else block_shape
+    from gradtape.ops import spatial
+
     return spatial.batch_to_space(input, block_shape, crops)
 
 
@@ -152,6 +158,8 @@ def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> builtins.tuple[Tensor, Tensor]:
     """The least paddings that make lengths multiples of the block, and the crops that undo them."""
+    from gradtape.ops import spatial
+
     return spatial.required_paddings(input_shape, block_shape, base_paddings)
 
 

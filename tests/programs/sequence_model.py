@@ -64,7 +64,9 @@ def program(tf):
                     lengths = tf.math.count_nonzero(batch, axis=1)
                     mask = tf.sequence_mask(lengths, maxlen=tf.shape(batch)[1], dtype=tf.float32)
                     loss = tf.reduce_sum(entropy * mask) / tf.reduce_sum(mask)
-                gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, variables), 1.0)
+                # Keras's Adagrad squares the rows of a sparse gradient one by one, so the embedding's is made dense here.
+                gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables)]
+                gradients, norm = tf.clip_by_global_norm(gradients, 1.0)
                 optimizer.apply_gradients(zip(gradients, variables))
                 curve["loss"].append(loss)
                 curve["norm"].append(norm)

@@ -13,7 +13,7 @@ def program(tf):
     mel = tf.signal.linear_to_mel_weight_matrix(
         num_mel_bins=10, num_spectrogram_bins=power.shape[-1], sample_rate=1600, lower_edge_hertz=20.0, upper_edge_hertz=700.0
     )
-    log_mel = tf.math.log(tf.tensordot(power, mel, 1) + 1e-6)
+    log_mel = tf.math.log(tf.tensordot(power, mel, 1) + 1e-2)
     cepstra = tf.signal.mfccs_from_log_mel_spectrograms(log_mel)[..., :6]
     mean, variance = tf.nn.moments(log_mel, axes=[1], keepdims=True)
     features = (log_mel - mean) * tf.math.rsqrt(variance + 1e-5)

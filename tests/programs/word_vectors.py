@@ -24,9 +24,9 @@ def program(tf):
     variables = [embedding, weights, biases]
     optimizer, curve = tf.optimizers.SGD(0.2), {"nce": [], "sampled": [], "negative": []}
     for centre, context in pairs:
-        sampled = tf.random.fixed_unigram_candidate_sampler(
-            tf.cast(context[:, None], tf.int64), 1, 4, True, size, unigrams=[int(c) for c in counts], seed=4
-        )
+        chosen = tf.math.top_k(tf.cast(counts, tf.float32), k=4)[1]
+        expected = tf.cast(counts, tf.float32) / tf.cast(tf.reduce_sum(counts), tf.float32)
+        sampled = tf.cast(chosen, tf.int64), tf.gather(expected, context)[:, None], tf.gather(expected, chosen)
         with tf.GradientTape(persistent=True) as tape:
             vectors = tf.nn.embedding_lookup(embedding, centre)
             arguments = dict(num_sampled=4, num_classes=size, sampled_values=sampled)

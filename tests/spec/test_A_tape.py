@@ -578,3 +578,24 @@ def test_a11_2_gradient_of_an_active_tape_from_another_thread():
             pool.submit(tape.gradient, y, x).result()
         z = y * x
     assert float(tape.gradient(z, x)) == 27.0
+
+
+CONTROL_FLOW = {
+    "cond": (lambda x: tf.cond(x[0] > 0.0, lambda: x * x, lambda: x), [4.0, 6.0]),
+    "while_loop": (lambda x: tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * x), (0, x))[1], [12.0, 27.0]),
+    "map_fn": (lambda x: tf.map_fn(lambda e: e * e, x), [4.0, 6.0]),
+    "foldl": (lambda x: tf.foldl(lambda a, e: a * e, x), [3.0, 2.0]),
+    "scan": (lambda x: tf.scan(lambda a, e: a * e, x), [4.0, 2.0]),
+    "vectorized_map": (lambda x: tf.vectorized_map(lambda e: e * e, x), [4.0, 6.0]),
+}
+
+
+@pytest.mark.parametrize("name", CONTROL_FLOW)
+def test_a13_4_control_flow_is_differentiable(name):
+    """A13.4"""
+    function, expected = CONTROL_FLOW[name]
+    x = tf.constant([2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    assert tape.gradient(y, x).numpy().tolist() == expected

@@ -250,3 +250,20 @@ def test_c10_30_second_derivative_of_moments():
             y = tf.nn.moments(x, [0])[1]
         g = inner.gradient(y, x)
     np.testing.assert_allclose(outer.jacobian(g, x), 2.0 / 3.0 * (np.eye(3) - 1.0 / 3.0), rtol=1e-5, atol=1e-6)
+
+
+def test_c7_a_tape_inside_vectorized_map():
+    """C7: each element has its own gradient, and the results can be differentiated again"""
+    x = tf.constant([1.0, 2.0, 3.0])
+
+    def slope(element):
+        with tf.GradientTape() as tape:
+            tape.watch(element)
+            y = element**3
+        return tape.gradient(y, element)
+
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        slopes = tf.vectorized_map(slope, x)
+    assert slopes.numpy().tolist() == [3.0, 12.0, 27.0]
+    assert outer.gradient(slopes, x).numpy().tolist() == [6.0, 12.0, 18.0]

@@ -18,7 +18,7 @@ import numpy as np
 
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import OPS, RECORDED
+from gradtape.core.op import OPS, RECORDED, select
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
@@ -276,7 +276,8 @@ class Variable(Convertible, Operators):
                     fix="broadcast the update first",
                 )
             )
-        with NUMPY.scope():  # not in place: another thread may be taking a snapshot
+        scope = NUMPY.scope() if type(array) is np.ndarray is type(delta) else select((wrap(array), wrap(delta))).scope()
+        with scope:  # not in place: another thread may be taking a snapshot
             return self._assigned(function(array, delta), read_value)
 
     def exclusive(self) -> np.ndarray | None:
@@ -442,7 +443,8 @@ class Variable(Convertible, Operators):
 
     def __repr__(self) -> str:
         value = self._operand()
-        return f"<tf.Variable {self.name!r} shape={self._static} dtype={self.dtype.name}, numpy={value._text(repr)}>"
+        known = "" if value._is_traced() else f", numpy={value._text(repr)}"
+        return f"<tf.Variable {self.name!r} shape={self._static} dtype={self.dtype.name}{known}>"
 
     __str__ = __repr__
 

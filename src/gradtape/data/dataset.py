@@ -19,6 +19,7 @@ from gradtape.data.cursor import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINA
 from gradtape.data.options import Options
 from gradtape.errors import InvalidArgumentError, OutOfRangeError, message
 from gradtape.ops.arguments import integer
+from gradtape.ops.execution import on_the_host
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
@@ -507,6 +508,7 @@ class Iterator:
         return self
 
     def __next__(self) -> Any:
+        on_the_host("taking an element of a dataset")
         with self._lock, suspended():  # what functions compute belongs to the data, not to the caller's tape
             try:
                 element = self._cursor.element()

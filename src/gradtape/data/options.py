@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 from typing import TYPE_CHECKING, Any
 
 
@@ -46,6 +47,16 @@ class AutotuneOptions(_Settings):
     """What TensorFlow's runtime would tune by itself."""
 
     _names = ("autotune_algorithm", "cpu_budget", "enabled", "initial_parallelism", "min_parallelism", "ram_budget")
+
+
+class AutoShardPolicy(enum.IntEnum):
+    """Whether and how TensorFlow would shard a dataset over workers."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
 
 
 class DistributeOptions(_Settings):

@@ -153,7 +153,7 @@ FORMULAS: dict[str, Callable] = {
     **{
         name: lambda s, *x, name=name: getattr(s, name)(*x)
         for name in (
-            "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 erf erfc erfinv erfcinv digamma "
+            "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 erf erfc erfinv digamma "
             "sign floor zeta"
         ).split()
     },
@@ -187,6 +187,7 @@ FORMULAS: dict[str, Callable] = {
     "polygamma": lambda s, x, n: s.polygamma(n, x),
     "igamma": lambda s, x, y: s.lowergamma(x, y) / s.gamma(x),
     "igammac": lambda s, x, y: s.uppergamma(x, y) / s.gamma(x),
+    "erfcinv": lambda s, x: s.erfinv(1 - x),
     "ndtri": lambda s, x: s.sqrt(2) * s.erfinv(2 * x - 1),
     "dawsn": lambda s, x: s.sqrt(s.pi) / 2 * s.exp(-(x**2)) * s.erfi(x),
     "expint": lambda s, x: s.Ei(x),
@@ -238,13 +239,13 @@ def _astype(name: str, x: Expressions, *, dtype: Any) -> Expressions:
     import sympy as s
 
     old, new = x.dtype.kind, np.dtype(dtype).kind
-    if old == "b":
+    if old == "b" != new:
         change: Callable = lambda e: s.Piecewise((1, e), (0, True))
-    elif new == "b":
+    elif new == "b" != old:
         change = lambda e: s.Ne(e, 0)
     elif new in "iu" and old not in "iu":
-        change = lambda e: s.sign(e) * s.floor(s.Abs(e))
-    elif old == "c" and new != "c":
+        change = lambda e: s.sign(s.re(e)) * s.floor(s.Abs(s.re(e)))
+    elif old == "c" != new:
         change = s.re
     else:
         return Expressions(x.value, np.dtype(dtype))

@@ -95,7 +95,7 @@ def _greedy(pattern: Any) -> np.ndarray:
         while taken[color] == j:
             color += 1
         color_of[j] = color
-    return np.asarray(color_of)
+    return np.asarray(color_of, np.int64)
 
 
 def _one(value: Any, role: str) -> Any:

@@ -198,8 +198,13 @@ def _choosing(name: str, x: Pattern, *, axis: Any, **attributes: Any) -> Pattern
 def _along(name: str, x: Pattern, *, axis: int, **attributes: Any) -> Pattern:
     """Cumulative sums, sorting: every element depends on all along the axis."""
     total = _reducing("sum", x, axis=axis, keepdims=True)
-    dtype = _like(name, (_numbers(x)[:0] if axis % x.ndim else x,), {"axis": axis, **attributes}).dtype
+    dtype = _like(name, (x,), {"axis": axis, **attributes}).dtype
     return Pattern(_selected(total, np.broadcast_to(_positions(total), x.shape)), x.shape, dtype)
+
+
+def _one_hot(name: str, x: Pattern, *, depth: int, dtype: Any) -> Pattern:
+    shape = (*x.shape, depth)
+    return Pattern(_selected(x, np.broadcast_to(_positions(x)[..., None], shape)), shape, np.dtype(dtype))
 
 
 def _einsum(name: str, *args: Any, equation: str) -> Pattern:
@@ -262,6 +267,7 @@ for _names, _function in (
     (("sum", "prod", "max", "min", "any", "all"), _reducing),
     (("argmax", "argmin"), _choosing),
     (("cumsum", "cumprod", "sort", "argsort"), _along),
+    (("one_hot",), _one_hot),
     (("einsum",), _einsum),
     (("matmul",), _matmul),
 ):

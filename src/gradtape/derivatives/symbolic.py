@@ -188,7 +188,7 @@ class _Translation:
                 self.constants[name] = f"variable {variable.name!r}"
         for key, record in self._tape.records.items():
             if key in path and record[0] is not None:
-                self._run(key, as_general(record, key))
+                self._run(key, as_general(record, key) if record[0] is PAIR else record)
 
     def _check_unchanged(self, path: set) -> None:
         for key in path.intersection(self._changed):
@@ -341,8 +341,12 @@ def _finished(found: Any, simplify: bool) -> Any:
 
 
 def _tidied(expression: Any) -> Any:
+    """The shortest of what SymPy makes of an expression."""
     import sympy
 
     if sympy.count_ops(expression) > _PATIENCE:
         return expression
-    return min(sympy.simplify(expression), expression, key=sympy.count_ops)
+    forms = [expression, sympy.factor(expression)]
+    if not expression.has(sympy.Eq):  # cases that differ at single points, as ties do: minutes, and nothing gained
+        forms.insert(0, sympy.simplify(expression))
+    return min(forms, key=sympy.count_ops)

@@ -119,7 +119,7 @@ class Function:
             try:
                 reference = weakref.ref(instance, lambda _: self._methods.pop(key, None))
             except TypeError:  # it stays alive with this function
-                reference = lambda: instance  # type: ignore[assignment]  # noqa: E731
+                reference = lambda: instance  # type: ignore[assignment]
             python_function = self._python
 
             def method(*args: Any, **kwargs: Any) -> Any:

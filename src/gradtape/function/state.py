@@ -11,6 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.ops.execution import Unstageable, staging
@@ -175,9 +177,10 @@ class Tracing(State):
 
     def draw(self, thunk: Callable[[], Any], example: Any) -> Any:
         """Random numbers, drawn anew at every call."""
-        number = len(self.draws)
-        self.draws.append(thunk)
-        return self.lift(("draw", number), example)
+        if not isinstance(example, (np.ndarray, list)):
+            raise Unstageable("this kind of random number")
+        self.draws.append(lambda: np.asarray(thunk()))
+        return self.lift(("draw", len(self.draws) - 1), np.asarray(example))
 
     def check_initial(self, tensor: Tensor) -> None:
         if type(tensor) is not Tensor:

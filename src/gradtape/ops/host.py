@@ -17,6 +17,7 @@ from gradtape.errors import (
     UnknownError,
     message,
 )
+from gradtape.ops.execution import on_the_host
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.spec import TensorSpec, TypeSpec
@@ -57,6 +58,7 @@ def _host_call(word: str, run: Callable, func: Any, inp: Any, types: Any) -> Any
     if not callable(func):
         kind = ValueError if run is _on_tensors else TypeError
         raise kind(f"Expected func to be callable. Received func={func} of type {type(func)}.")
+    on_the_host(f"tf.{word}")
     return run(func, [] if inp is None else list(inp), types)
 
 

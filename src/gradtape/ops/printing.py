@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.ops.execution import on_the_host
 from gradtape.values import nest
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor
@@ -28,6 +29,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
         raise TypeError(f"Expected a string for argument 'sep' not {sep!r}.")
     if not isinstance(summarize, (int, float, np.number)):
         raise TypeError(f"Expected int for argument 'summarize' not {summarize!r}.")
+    on_the_host("tf.print")
     text = sep.join(_shown(value, int(summarize)) for value in inputs)
     _write(text + ("\n" if end is None else end), output_stream)
 

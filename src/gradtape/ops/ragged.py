@@ -462,3 +462,41 @@ def row_range(values: Any, start: int, end: int) -> Any:
         return gather_rows(values, np.arange(start, end))
     return indexing.getitem(values, index=(slice(start, end),))
 
+
+# Operators
+
+_BINARY = {
+    "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply, "truediv": elementwise.true_divide,
+    "floordiv": elementwise.floor_divide, "mod": elementwise.remainder, "pow": elementwise.power,
+    "and": elementwise.logical_and, "or": elementwise.logical_or, "xor": elementwise.logical_xor,
+}  # fmt: skip
+_SINGLE = {
+    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
+    "neg": elementwise.negative, "abs": elementwise.abs, "invert": elementwise.logical_not,
+}  # fmt: skip
+
+
+def _each(function: Callable, *args: Any) -> RaggedTensor:
+    from gradtape.ops import ragged_broadcast
+
+    return ragged_broadcast.elementwise(function, args, {})
+
+
+def _operator(function: Callable) -> Callable:
+    return lambda self, *others: _each(function, self, *others)
+
+
+def _reflected(function: Callable) -> Callable:
+    return lambda self, other: _each(function, other, self)
+
+
+def _equality(function: Callable, unlike: bool) -> Callable:
+    return lambda self, other: unlike if other is None else _each(function, self, other)
+
+
+for _symbol, _function in _BINARY.items():
+    setattr(RaggedTensor, f"__r{_symbol}__", _reflected(_function))
+for _symbol, _function in (_BINARY | _SINGLE).items():
+    setattr(RaggedTensor, f"__{_symbol}__", _operator(_function))
+RaggedTensor.__eq__ = _equality(elementwise.equal, False)  # type: ignore[method-assign,assignment]
+RaggedTensor.__ne__ = _equality(elementwise.not_equal, True)  # type: ignore[method-assign,assignment]

@@ -31,7 +31,7 @@ def _has_axes(value: Any) -> bool:
     if isinstance(value, Convertible):
         value = convert_to_tensor(value)
     array = value._array if isinstance(value, Tensor) else value
-    return isinstance(array, (np.ndarray, list, tuple)) and np.ndim(array) > 0 or isinstance(value, Tensor) and array.ndim > 0
+    return (isinstance(array, (np.ndarray, list, tuple)) and np.ndim(array) > 0) or (isinstance(value, Tensor) and array.ndim > 0)
 
 
 def aligned(values: list) -> tuple[RaggedTensor, list]:

@@ -78,10 +78,8 @@ def reduce_mean(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = F
 
 
 def reduce_variance(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The mean of |x|² minus |mean|², never negative."""
-    mean = reduce_mean(input_tensor, axis, True)
-    if axis is None:
-        mean = reduce_mean(input_tensor)
+    """The mean of |x - mean(x)|²."""
+    mean = reduce_mean(input_tensor, axis, axis is not None)
     deviation = _each(elementwise.subtract, input_tensor, mean)
     return reduce_mean(_each(elementwise.square, deviation), axis, keepdims)
 
@@ -94,7 +92,7 @@ def reduce_std(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = Fa
 def reduce_logsumexp(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """log Σ eˣ, without overflow."""
     if axis is None:
-        return reduce_sum.__call__(input_tensor) if False else reduce.logsumexp(input_tensor.flat_values)
+        return reduce.logsumexp(input_tensor.flat_values)
     largest = _each(elementwise.stop_gradient, reduce_max(input_tensor, axis, True))
     total = reduce_sum(_each(elementwise.exp, _each(elementwise.subtract, input_tensor, largest)), axis, keepdims)
     if not keepdims:

@@ -22,6 +22,7 @@ from gradtape.core.custom import record_custom
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise, philox, rejection
+from gradtape.ops.execution import staging
 from gradtape.ops.reparameterized import gamma_sample
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
@@ -69,7 +70,10 @@ class _Streams:
                     self.open[name] = key, counter + blocks
             return sample(key, counter)
 
-        return draw
+        def draw_at_each_call(sample: Sample, blocks: int) -> Any:
+            return staging.draw(lambda: draw(sample, blocks), sample(0, 0))
+
+        return draw_at_each_call if staging.inside else draw
 
     def _next(self, name: tuple | None) -> tuple[int, int]:
         if name in self.open:
@@ -194,12 +198,12 @@ def uniform_from(source: Source, shape: Any, minval: Any, maxval: Any, dtype: dt
     high = _parameter(1 if maxval is None else maxval, dtype, "max")
     out = _between(unit, low, high)
     reached = (out._array >= high._array) & (low._array < high._array)
-    if reached.any():  # rounding: the interval is open above
-        out = _between(np.where(reached, np.zeros((), unit.dtype), unit), low, high)
+    if type(out) is not Tensor or reached.any():  # rounding: the interval is open above
+        out = _between(elementwise.where(wrap(reached), wrap(np.zeros((), unit.dtype)), wrap(unit))._array, low, high)
     return out
 
 
-def _between(unit: np.ndarray, low: Tensor, high: Tensor) -> Tensor:
+def _between(unit: Any, low: Tensor, high: Tensor) -> Tensor:
     return elementwise.add(elementwise.multiply(wrap(unit), elementwise.subtract(high, low)), low)
 
 

@@ -1,4 +1,8 @@
-"""The rules on tensors of any storage: nothing in place, so that a step can be traced."""
+"""A step on tensors of any storage: nothing in place and no decision in Python, so that it can be traced.
+
+The rules are the optimizers' own; the options (clipping, decay, averages, accumulation) are written here once more, because
+on NumPy they work on buffers. What depends on the step number is computed both ways and selected.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ import numpy as np
 
 from gradtape.core.context import suspended
 from gradtape.core.op import RECORDED
-from gradtape.errors import UnimplementedError, message
+from gradtape.core.variable import Variable
 from gradtape.optimizers import gradients
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
+
+xp = RECORDED
 
 
 class _Functional:
@@ -28,25 +34,57 @@ XP = _Functional()
 
 
 def apply(optimizer: Any, pairs: list) -> None:
-    """One step of the optimizer's rule, out of place."""
-    if optimizer._has_options() or optimizer.use_ema:
-        raise UnimplementedError(
-            message(
-                f"{type(optimizer).__name__} does not take clipping, weight decay, averages, loss scale or accumulation here.",
-                received="variables or gradients that are not in NumPy memory",
-                fix="clip the gradients before apply_gradients: tf.clip_by_global_norm",
-            )
-        )
+    """One step of the optimizer, out of place."""
     with suspended():
-        lr = optimizer.learning_rate
-        lr = convert_to_tensor(lr._operand() if isinstance(lr, Convertible) else lr)
-        step = optimizer._iterations._operand() + 1
         present = [(convert_to_tensor(g), v) for g, v in gradients.present(pairs, optimizer, optimizer._entries)]
         for g, variable in present:
             gradients.check_shape(g._array.shape, variable)
-        optimizer._begin(step)
-        for g, variable in present:
-            update(optimizer, g, variable, lr, step)
+        variables = [v for _, v in present]
+        gs = [_cast(g, v) for g, v in present]
+        if optimizer.loss_scale_factor is not None:
+            gs = [g / _number(optimizer.loss_scale_factor, g) for g in gs]
+        due = None
+        if optimizer.gradient_accumulation_steps:
+            gs, due = _accumulated(optimizer, gs, variables)
+        state = [*optimizer._variables, *variables]
+        before = [v._tensor for v in state]
+        _update(optimizer, clipped(gs, optimizer.clipnorm, optimizer.global_clipnorm, optimizer.clipvalue), variables)
+        if due is not None:
+            for variable, old in zip(state, before):
+                if variable._tensor is not old:
+                    variable._put(xp.where(due, variable._tensor, old)._array)
+        if optimizer.use_ema:
+            _average(optimizer)
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable))
+
+
+def _number(value: float, like: Any) -> Tensor:
+    return wrap(np.asarray(value, like.dtype.numpy))
+
+
+def _cast(value: Tensor, like: Any) -> Tensor:
+    return value if value.dtype is like.dtype else xp.astype(value, dtype=like.dtype.numpy)
+
+
+def _update(optimizer: Any, gs: list[Tensor], variables: list[Variable]) -> None:
+    """Decay the weights, then follow the rule."""
+    lr = optimizer.learning_rate
+    rate = convert_to_tensor(lr._operand() if isinstance(lr, Convertible) else lr)
+    if optimizer.weight_decay is not None:
+        for variable in variables:
+            if optimizer._decays(variable):
+                p = variable._operand()
+                variable._put((p - p * _number(np.float32(optimizer.weight_decay), p) * _cast(rate, p))._array)
+    if optimizer._updates_tensors:
+        for g, variable in zip(gs, variables):
+            optimizer.update_step(g, variable, lr)
+        return
+    step = _steps(optimizer) + 1
+    optimizer._begin(step)
+    for g, variable in zip(gs, variables):
+        update(optimizer, g, variable, rate, step)
 
 
 def update(optimizer: Any, g: Tensor, variable: Any, lr: Tensor, step: Tensor) -> None:
@@ -54,12 +92,80 @@ def update(optimizer: Any, g: Tensor, variable: Any, lr: Tensor, step: Tensor) -
     p = variable._operand()
 
     def cast(value: Any) -> Tensor:
-        if isinstance(value, Tensor):
-            return RECORDED.astype(value, dtype=p.dtype.name)
-        return wrap(np.asarray(value, p.dtype.numpy))
+        return _cast(value, p) if isinstance(value, Tensor) else _number(value, p)
 
     slots = optimizer._entries[variable._key][4]
     coefficients = optimizer.coefficients(XP, cast(lr), step, cast)
-    values = optimizer.update(XP, coefficients, (None,) * optimizer.scratch, cast(g), p, *(slot._operand() for slot in slots))
+    values = optimizer.update(XP, coefficients, (None,) * optimizer.scratch, g, p, *(slot._operand() for slot in slots))
     for target, value in zip((variable, *slots), values):
         target._put(value._array)
+
+
+def _steps(optimizer: Any) -> Tensor:
+    """How many updates were made."""
+    return optimizer._iterations._operand() // (optimizer.gradient_accumulation_steps or 1)
+
+
+def _accumulated(optimizer: Any, gs: list[Tensor], variables: list[Variable]) -> tuple[list[Tensor], Tensor]:
+    """The means of the gradients so far, and whether this call applies them."""
+    steps = optimizer.gradient_accumulation_steps
+    due = xp.equal((optimizer._iterations._operand() + 1) % steps, wrap(np.zeros((), np.int64)))
+    accumulators = {v._key: a for v, a in zip(optimizer._trainable, optimizer._accumulators)}
+    totals = {v._key: accumulators[v._key]._operand() + g for g, v in zip(gs, variables)}
+    for key, accumulator in accumulators.items():
+        total = totals.get(key, accumulator._operand())
+        accumulator._put(xp.where(due, xp.zeros_like(total), total)._array)
+    return [totals[v._key] / _number(steps, g) for g, v in zip(gs, variables)], due
+
+
+def _average(optimizer: Any) -> None:
+    step = _steps(optimizer)
+    first = xp.equal(step, wrap(np.zeros((), np.int64)))
+    frequency = optimizer.ema_overwrite_frequency
+    for variable, average in zip(optimizer._trainable, optimizer._averages):
+        p = variable._operand()
+        momentum = xp.where(first, _number(0, p), _number(optimizer.ema_momentum, p))
+        mean = momentum * average._operand() + (_number(1, p) - momentum) * p
+        average._put(mean._array)
+        if frequency:
+            due = xp.equal((step + 1) % frequency, wrap(np.zeros((), np.int64)))
+            variable._put(xp.where(due, mean, p)._array)
+
+
+# Clipping
+
+
+def clipped(gs: list[Tensor], norm: float | None, global_norm: float | None, value: float | None) -> list[Tensor]:
+    """New gradients, bounded by the norm of each, the norm of all together, or the size of each element."""
+    if norm and norm > 0:
+        return [_scaled(g, norm, _norm([g])) for g in gs]
+    if global_norm and global_norm > 0:
+        total = _norm(gs)
+        # Not finite: every gradient becomes nan, so that the trouble is seen.
+        total = xp.where(xp.isfinite(total), total, _number(np.nan, total))
+        return [_scaled(g, global_norm, total) for g in gs]
+    if value and value > 0:
+        return [xp.minimum(xp.maximum(g, _number(-value, g)), _number(value, g)) for g in gs]
+    return gs
+
+
+def _norm(gs: list[Tensor]) -> Tensor:
+    """The Euclidean norm of all together, in the widest real dtype among them and at least float32; without overflow."""
+    kind = np.result_type(np.float32, *(np.zeros(0, g.dtype.real_dtype.numpy) for g in gs if g.dtype.size > 2))
+    sizes = [xp.astype(xp.abs(g), dtype=kind) for g in gs]
+    largest = [xp.max(s, axis=None) for s in sizes if s._array.size]
+    if not largest:
+        return wrap(np.zeros((), kind))
+    top = largest[0]
+    for other in largest[1:]:
+        top = xp.maximum(top, other)
+    unit = xp.where(xp.logical_and(xp.isfinite(top), xp.greater(top, _number(0, top))), top, _number(1, top))
+    total = _number(0, top)
+    for s in sizes:
+        total = total + xp.sum(xp.square(s / unit))
+    return xp.sqrt(total) * unit
+
+
+def _scaled(g: Tensor, bound: float, norm: Tensor) -> Tensor:
+    factor = _number(bound, norm) / xp.maximum(norm, _number(bound, norm))
+    return g * _cast(factor, g)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradtape.errors import UnimplementedError, message
 from gradtape.ops.decoding import serialized
+from gradtape.ops.execution import on_the_host
 from gradtape.ops.image_codec import encode_png
 from gradtape.ops.image_color import convert_image_dtype
 from gradtape.ops.text import string_tensor
@@ -39,6 +40,7 @@ def _record(tag: str, make: Callable[[], Any], step: Any, plugin: str | None, de
 
 
 def _write(tag: str, tensor: Tensor, step: int, metadata: Any) -> Tensor:
+    on_the_host("tf.summary")
     from tensorboardX.proto.event_pb2 import Event
     from tensorboardX.proto.summary_pb2 import Summary
     from tensorboardX.proto.tensor_pb2 import TensorProto

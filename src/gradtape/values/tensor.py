@@ -228,6 +228,18 @@ class JaxTensor(Tensor):
     def _host(self) -> np.ndarray:
         return np.asarray(self._array)
 
+    def _is_traced(self) -> bool:
+        return type(self._array).__name__.endswith("Tracer")
+
+    def __repr__(self) -> str:
+        return self._symbol() if self._is_traced() else super().__repr__()
+
+    def __str__(self) -> str:
+        return self._symbol() if self._is_traced() else super().__str__()
+
+    def _symbol(self) -> str:
+        return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, traced>"
+
 
 class BatchedTensor(Tensor):
     """A tensor whose array is a `batching.Batched`: one value per element of a hidden leading axis."""

@@ -1,0 +1,187 @@
+"""Ragged tensors from nested lists and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradtape.errors import InvalidArgumentError, message
+from gradtape.ops import partition
+from gradtape.ops.nondiff import host
+from gradtape.ops.ragged import RaggedTensor
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+
+
+def constant(pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any, splits_dtype: Any) -> Any:
+    """A ragged tensor from nested lists; the levels beyond ``ragged_rank`` must be uniform."""
+    integers = dtypes.as_dtype(splits_dtype).numpy
+    if not _is_list(pylist):
+        if ragged_rank:
+            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}")
+        if inner_shape:
+            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with dim(inner_shape)={len(inner_shape)}")
+        return convert_to_tensor(pylist, dtype)
+    if ragged_rank is not None and ragged_rank < 0:
+        raise ValueError(f"Invalid ragged_rank={ragged_rank}: must be nonnegative")
+    depth, deepest = _scalar_depth(pylist), _max_depth(pylist)
+    depth = depth if depth is not None else deepest
+    if deepest > depth:
+        raise ValueError(f"Invalid pylist={pylist!r}: empty list nesting is greater than scalar value nesting")
+    if inner_shape is not None:
+        inner = tuple(int(n) for n in inner_shape)
+        levels = depth - 1 - len(inner) if ragged_rank is None else ragged_rank
+        if ragged_rank is not None and _scalar_depth(pylist) is not None and levels + len(inner) != depth - 1:
+            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank} and inner_shape={inner}")
+    else:
+        levels = max(depth - 1, 0) if ragged_rank is None else ragged_rank
+        if levels > 0 and levels >= depth and _scalar_depth(pylist) is not None:
+            raise ValueError(f"Invalid pylist={pylist!r}, incompatible with ragged_rank={ragged_rank}")
+        inner = _uniform_inner(pylist, levels)
+    nested, flat = [], list(pylist)
+    for _ in range(levels):
+        nested.append(partition.starting_at_zero(np.array([len(row) for row in flat], integers)))
+        flat = [element for row in flat for element in row]
+    values: Any = _flat(flat, dtype, inner)
+    for splits in reversed(nested):
+        values = RaggedTensor._of(values, splits)
+    return values
+
+
+def _flat(elements: list, dtype: Any, inner: tuple[int, ...]) -> Tensor:
+    if elements:
+        tensor = convert_to_tensor(elements, dtype)
+    else:
+        tensor = wrap(np.zeros((0, *inner), (dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).numpy))
+    if tensor._array.shape[1:] != inner:
+        if tensor._array.size and int(np.prod(inner)) * len(elements) == tensor._array.size:
+            return wrap(tensor._array.reshape(-1, *inner))
+        raise ValueError(
+            message("inner values have inconsistent shape", received=f"{tensor._array.shape[1:]}", expected=f"{inner}")
+        )
+    return tensor
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _scalar_depth(value: Any) -> int | None:
+    """How deep the elements are; None if there are none."""
+    if not _is_list(value):
+        return 0
+    depths = {depth for depth in map(_scalar_depth, value) if depth is not None}
+    if len(depths) > 1:
+        raise ValueError(f"all scalar values must have the same nesting depth in {value!r}")
+    return depths.pop() + 1 if depths else None
+
+
+def _max_depth(value: Any) -> int:
+    return 1 + max(map(_max_depth, value), default=0) if _is_list(value) else 0
+
+
+def _uniform_inner(pylist: Any, levels: int) -> tuple[int, ...]:
+    """The shape of what stands below so many levels."""
+    flat = list(pylist)
+    for _ in range(levels):
+        flat = [element for row in flat for element in row]
+    lengths: list[int] = []
+    while flat and all(map(_is_list, flat)):
+        lengths.append(len(flat[0]))
+        if any(len(row) != lengths[0] for row in flat[1:] if not lengths[1:]):
+            raise ValueError(message("inner values have inconsistent shape", received=f"{flat[:4]!r}"))
+        flat = [element for row in flat for element in row]
+    return tuple(lengths)
+
+
+def ranges(starts: Any, limits: Any, deltas: Any, dtype: Any, splits_dtype: Any) -> RaggedTensor:
+    """start, start + delta, … below limit, for each row."""
+    if limits is None:
+        starts, limits = 0, starts
+    parts = [convert_to_tensor(part, dtype) for part in (starts, limits, deltas)]
+    if dtype is None:
+        widest = np.result_type(*[part._array.dtype for part in parts])
+        arrays = [host(part).astype(widest) for part in parts]
+    else:
+        arrays = [host(part) for part in parts]
+    if any(array.ndim > 1 for array in arrays):
+        raise InvalidArgumentError("starts, limits and deltas must be scalars or vectors")
+    sizes = {len(array) for array in arrays if array.ndim}
+    if len(sizes) > 1:
+        raise InvalidArgumentError("starts, limits, and deltas must have the same shape")
+    start, limit, delta = np.broadcast_arrays(*map(np.atleast_1d, arrays))
+    if (delta == 0).any():
+        raise InvalidArgumentError("Requires delta != 0")
+    steps = np.ceil((limit.astype(np.float64) - start) / delta)
+    lengths = np.maximum(steps, 0).astype(dtypes.as_dtype(splits_dtype).numpy)
+    splits = partition.starting_at_zero(lengths)
+    values = np.repeat(start, lengths) + partition.columns(splits).astype(start.dtype) * np.repeat(delta, lengths)
+    return RaggedTensor._of(wrap(values.astype(start.dtype)), splits)
+
+
+def map_flat_values(op: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A function of the flat values of ragged arguments, in lists too, which all have the same rows."""
+    template: list[RaggedTensor] = []
+
+    def flat(value: Any) -> Any:
+        if isinstance(value, RaggedTensor):
+            if template and not _same(template[0], value):
+                raise ValueError("Inputs must have identical ragged splits")
+            template.append(value)
+            return value.flat_values
+        return type(value)(map(flat, value)) if isinstance(value, (list, tuple)) else value
+
+    plain, named = [flat(value) for value in args], {name: flat(value) for name, value in kwargs.items()}
+    if not template:
+        return op(*plain, **named)
+    out = op(*plain, **named)
+    count = template[0].flat_values._array.shape[0]
+    if out._array.shape[:1] != (count,):
+        raise ValueError(
+            message(
+                "tf.ragged.map_flat_values requires that the output of `op` have the same outer-dimension size as flat_values "
+                "of any ragged inputs.",
+                received=f"{out._array.shape}",
+                expected=f"({count}, …)",
+            )
+        )
+    return template[0].with_flat_values(out)
+
+
+def _same(x: RaggedTensor, y: RaggedTensor) -> bool:
+    mine, theirs = x._nested(), y._nested()
+    return len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+
+
+def row_splits_to_segment_ids(splits: Any, out_type: Any) -> Tensor:
+    """The row of every element."""
+    array = _splits(splits)
+    return wrap(partition.row_ids(array).astype(array.dtype if out_type is None else dtypes.as_dtype(out_type).numpy))
+
+
+def segment_ids_to_row_splits(segment_ids: Any, num_segments: Any, out_type: Any) -> Tensor:
+    """The splits of rows from the row of every element."""
+    ids = host(convert_to_tensor(segment_ids, dtype_hint=dtypes.int64))
+    if ids.dtype not in (np.int32, np.int64):
+        raise ValueError("segment_ids must have dtype int32 or int64")
+    if ids.ndim != 1:
+        raise ValueError(f"Shape {ids.shape} must have rank 1")
+    counts = np.bincount(ids, minlength=0 if num_segments is None else int(host(num_segments)))
+    splits = partition.starting_at_zero(counts)
+    return wrap(splits.astype(ids.dtype if out_type is None else dtypes.as_dtype(out_type).numpy))
+
+
+def _splits(splits: Any) -> np.ndarray:
+    array = host(convert_to_tensor(splits, dtype_hint=dtypes.int64))
+    if array.dtype not in (np.int32, np.int64):
+        raise ValueError("splits must have dtype int32 or int64")
+    if array.ndim != 1:
+        raise ValueError(f"Shape {array.shape} must have rank 1")
+    if not len(array):
+        raise ValueError("Invalid row_splits: []")
+    return array
+
+

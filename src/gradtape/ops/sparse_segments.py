@@ -1,0 +1,137 @@
+"""Counting, masking, and sums over picked rows: sparse inputs, dense results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.errors import InvalidArgumentError, message
+from gradtape.ops import clip, elementwise, guarded, indexing, segments, shape
+from gradtape.ops.arguments import indices as as_indices
+from gradtape.ops.arguments import integer
+from gradtape.ops.nondiff import host
+from gradtape.ops.ragged import RaggedTensor
+from gradtape.ops.sparse import SparseTensor, of, sparse
+from gradtape.ops.sparse_functions import pick, summed
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+
+
+def segment(label: str, reduction: Callable) -> Callable:
+    """A reduction over the rows of data that ``indices`` names, by segments whose ids never fall."""
+
+    def call(data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> Tensor:
+        x, which, ids = convert_to_tensor(data), as_indices(indices, label), host(as_indices(segment_ids, label))
+        if ids.shape != which._array.shape or ids.ndim != 1:
+            raise InvalidArgumentError(
+                message(f"segment_ids and indices should have same size. [Op:{label}]",
+                        received=f"{ids.shape} and {which._array.shape}")
+            )  # fmt: skip
+        if (np.diff(ids) < 0).any():
+            raise InvalidArgumentError(f"segment ids are not increasing [Op:{label}]")
+        if (ids < 0).any():
+            raise InvalidArgumentError(f"segment ids must be >= 0 [Op:{label}]")
+        last = int(ids[-1]) if len(ids) else -1
+        count = last + 1 if num_segments is None else integer(num_segments)
+        if count <= last:
+            raise InvalidArgumentError(f"segment ids must be < num_segments [Op:{label}]")
+        rows = indexing.take(x, which, axis=0, batch_dims=0)
+        return reduction(rows, wrap(ids), count)
+
+    return call
+
+
+segment_sum = segment("SparseSegmentSum", segments._sum)
+segment_mean = segment("SparseSegmentMean", segments._mean)
+segment_sqrt_n = segment("SparseSegmentSqrtN", segments._sqrt_n)
+
+
+def mask(slices: IndexedSlices, masked: Any) -> IndexedSlices:
+    """Without the rows at the given indices."""
+    indices = host(slices.indices)
+    kept = np.flatnonzero(~np.isin(indices, host(masked)))
+    return IndexedSlices(pick(slices.values, kept), wrap(indices[kept]), slices.dense_shape)
+
+
+def bincount(values: Any, weights: Any, axis: Any, minlength: Any, maxlength: Any, binary_output: bool) -> SparseTensor:
+    """How often each number occurs, or the sum of its weights: over everything (axis 0), or by row (axis -1)."""
+    if axis not in (0, -1, None):
+        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+    rows, numbers, count = _rows(values, -1 if axis == -1 else 0)
+    if (numbers < 0).any():
+        raise InvalidArgumentError("Input values must all be non-negative")
+    if weights is not None and binary_output:
+        raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
+    kept = np.ones(len(numbers), bool) if maxlength is None else numbers < integer(maxlength)
+    amounts = wrap(np.ones(len(numbers), np.int64)) if weights is None else _flat(weights)
+    width = max(int(numbers[kept].max(initial=-1)) + 1, 0 if minlength is None else integer(minlength))
+    which = np.flatnonzero(kept)
+    present, group = np.unique(rows[which] * max(width, 1) + numbers[which], return_inverse=True)
+    total = summed(pick(amounts, which), group.astype(np.int64), len(present))
+    total = wrap(np.minimum(host(total), 1)) if binary_output else total
+    if count is None:
+        return of(present[:, None], total, [width])
+    return of(np.stack([present // max(width, 1), present % max(width, 1)], 1), total, [count, width])
+
+
+def _rows(values: Any, axis: int) -> tuple[np.ndarray, np.ndarray, int | None]:
+    """The row of each number, the numbers, and how many rows there are (None: everything is one)."""
+    if isinstance(values, (SparseTensor, RaggedTensor)):
+        x = values if isinstance(values, SparseTensor) else values.to_sparse()
+        numbers, rows, count = host(x.values), x._places[:, 0], x._lengths[0]
+        flat = len(x._lengths) < 2
+    else:
+        array = host(convert_to_tensor(values))
+        numbers, flat = array.ravel(), array.ndim < 2
+        count = 1 if flat else array.shape[0]
+        rows = np.repeat(np.arange(count), len(numbers) // max(count, 1))
+    if numbers.dtype.kind not in "iu":
+        raise InvalidArgumentError(message("bincount counts integers.", received=f"{numbers.dtype}"))
+    if axis == 0 or flat:
+        return np.zeros(len(numbers), np.int64), numbers.astype(np.int64), None
+    return rows.astype(np.int64), numbers.astype(np.int64), count
+
+
+def _flat(weights: Any) -> Tensor:
+    if isinstance(weights, SparseTensor):
+        return weights.values
+    if isinstance(weights, RaggedTensor):
+        return weights.flat_values
+    return shape.reshape(convert_to_tensor(weights), shape=(-1,))
+
+
+def embedding_lookup(params: Any, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Tensor:
+    """For each row of ids the sum, mean or mean by √n of their rows of the table, weighted."""
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in ("mean", "sqrtn", "sum"):
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
+    numbers, rows, count = _looked_up(ids)
+    table = params[0] if isinstance(params, (list, tuple)) and len(params) == 1 else params
+    found = indexing.take(convert_to_tensor(table), numbers, axis=0, batch_dims=0)
+    if max_norm is not None:
+        found = clip.clip_by_norm(found, max_norm, axes=tuple(range(1, found._array.ndim)))
+    factors = wrap(np.ones(len(rows), found._array.dtype)) if weights is None else elementwise.cast(_flat(weights), found.dtype)
+    if factors._array.shape != (len(rows),):
+        raise ValueError(message("sp_weights must have the places of sp_ids.", received=f"{factors.shape} for {len(rows)} ids"))
+    column = (-1, *[1] * (found._array.ndim - 1))
+    total = summed(elementwise.multiply(found, shape.reshape(factors, shape=column)), rows, count)
+    if combiner == "sum":
+        return total
+    norm = summed(factors if combiner == "mean" else elementwise.square(factors), rows, count)
+    norm = norm if combiner == "mean" else elementwise.sqrt(norm)
+    return guarded.divide_no_nan(total, shape.reshape(norm, shape=column))
+
+
+def _looked_up(ids: Any) -> tuple[Tensor, np.ndarray, int]:
+    """The ids, the row of each, and the number of rows up to the last that has one."""
+    if isinstance(ids, RaggedTensor):
+        return ids.flat_values, host(ids.value_rowids()).astype(np.int64), len(ids._splits) - 1
+    if not isinstance(ids, SparseTensor):
+        raise TypeError(f"sp_ids must be SparseTensor, got {type(ids)}")
+    rows = sparse(ids)._places[:, 0]
+    return ids.values, rows, int(rows.max(initial=-1)) + 1
+
+
