@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from problems import CONVOLUTION, JACOBIAN, LEARNING_RATE, PIPELINE, SCAN, TRAINING
+from problems import BAND, CONVOLUTION, EXAMPLES, JACOBIAN, LEARNING_RATE, ORDER, PIPELINE, PRODUCTS, SCAN, TRAINING
 
 Cases = dict[str, Callable[[], Any]]
 
@@ -103,7 +103,96 @@ def with_gradtape() -> Cases:
     steps["convolution"] = tensorflow_convolution(tf)
     steps["pipeline"] = tensorflow_pipeline(tf)
     steps["scan"] = tensorflow_scan(tf)
+    steps |= gradtape_products(tf) | gradtape_examples(tf) | gradtape_series(tf) | gradtape_band(tf)
     return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add, "add after watch": add_after_watch}
+
+
+def gradtape_network(tf: Any, kernels: list) -> Callable:
+    def network(x: Any) -> Any:
+        for kernel in kernels:
+            x = tf.tanh(x @ kernel)
+        return tf.reduce_sum(x)
+
+    return network
+
+
+def gradtape_products(tf: Any) -> Cases:
+    """Gradient and Hessian-vector product of a network by its inputs."""
+    from gradtape import autodiff
+
+    kernels, x, v = PRODUCTS.arrays()
+    x, v = tf.constant(x), tf.constant(v)
+    network = gradtape_network(tf, [tf.Variable(k) for k in kernels])
+    return {
+        "gradient": lambda: autodiff.value_and_gradient(network, x)[1],
+        "hvp": lambda: autodiff.hvp(network, x, v),
+    }
+
+
+def gradtape_examples(tf: Any) -> Cases:
+    """Gradients of each example, at once and one by one."""
+    from gradtape import autodiff
+
+    arrays, x, _ = EXAMPLES.arrays()
+    x, kernels = tf.constant(x), [tf.Variable(a) for a in arrays]
+    network = gradtape_network(tf, kernels)
+
+    def one_by_one() -> Any:
+        found = []
+        for i in range(EXAMPLES.batch):
+            with tf.GradientTape() as tape:
+                loss = network(x[i : i + 1])
+            found.append(tape.gradient(loss, kernels))
+        return tf.stack([row[-1] for row in found])
+
+    return {
+        "per example": lambda: autodiff.per_example_gradients(lambda row: network(row[None]), kernels, x)[-1],
+        "one by one": one_by_one,
+    }
+
+
+def gradtape_series(tf: Any) -> Cases:
+    """All derivatives of a function of one number up to some order: as a power series, and by nested tapes."""
+    from gradtape import autodiff
+
+    x, one = tf.constant(0.5, tf.float64), tf.constant(1.0, tf.float64)
+
+    def f(x: Any) -> Any:
+        return tf.sin(x) * tf.exp(-x * x) / (1.0 + x)
+
+    def nested(order: int) -> Any:
+        if not order:
+            return f(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = nested(order - 1)
+        return tape.gradient(y, x)
+
+    return {
+        "taylor": lambda: autodiff.taylor(f, x, one, ORDER)[-1],
+        "nested tapes": lambda: nested(ORDER),
+    }
+
+
+def gradtape_band(tf: Any) -> Cases:
+    """A reaction with diffusion, and its Jacobian with three entries a row; the pattern is coloured once."""
+    from gradtape import autodiff
+
+    u = tf.constant(BAND)
+
+    def rate(u: Any) -> Any:
+        padded = tf.pad(u, [[1, 1]])
+        return (padded[2:] - 2.0 * u + padded[:-2]) * 0.3 + u - u * u * u
+
+    coloring = autodiff.coloring(autodiff.jacobian_sparsity(rate, u))
+
+    def jacobian() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(u)
+            y = rate(u)
+        return tape.sparse_jacobian(y, u, coloring).data
+
+    return {"band": jacobian, "rate": lambda: rate(u)}
 
 
 def tensorflow_step(tf: Any, name: str) -> Callable:
@@ -256,7 +345,50 @@ def with_jax() -> Cases:
 
     first, second, x = (jnp.asarray(a) for a in JACOBIAN.arrays())
     compiled = jax.jit(jax.jacrev(lambda x: jnp.tanh(jnp.tanh(x @ first) @ second)))
-    return {**{name: make(name) for name in TRAINING}, "jacobian": lambda: compiled(x).block_until_ready()}
+    jacobian = {"jacobian": lambda: compiled(x).block_until_ready()}
+    return {**{name: make(name) for name in TRAINING}, **jacobian, **jax_products(jax), **jax_series(jax)}
+
+
+def jax_products(jax: Any) -> Cases:
+    jnp = jax.numpy
+
+    def network(kernels: Any, x: Any) -> Any:
+        for kernel in kernels:
+            x = jnp.tanh(x @ kernel)
+        return x.sum()
+
+    kernels, x, v = jax.tree.map(jnp.asarray, PRODUCTS.arrays())
+    by_input, by_kernels = jax.grad(network, 1), jax.grad(network)
+    gradient = jax.jit(lambda x: by_input(kernels, x))
+    hvp = jax.jit(lambda x, v: jax.jvp(lambda x: by_input(kernels, x), (x,), (v,))[1])
+    small, rows, _ = jax.tree.map(jnp.asarray, EXAMPLES.arrays())
+    single = jax.jit(lambda row: by_kernels(small, row[None]))
+    every = jax.jit(jax.vmap(lambda row: by_kernels(small, row[None])))
+    return {
+        "gradient": lambda: gradient(x).block_until_ready(),
+        "hvp": lambda: hvp(x, v).block_until_ready(),
+        "per example": lambda: jax.block_until_ready(every(rows))[-1],
+        "one by one": lambda: np.stack([jax.block_until_ready(single(row))[-1] for row in rows]),
+    }
+
+
+def jax_series(jax: Any) -> Cases:
+    from jax.experimental.jet import jet
+
+    jnp = jax.numpy
+
+    def f(x: Any) -> Any:
+        return jnp.sin(x) * jnp.exp(-x * x) / (1.0 + x)
+
+    nested = f
+    for _ in range(ORDER):
+        nested = jax.grad(nested)
+    series = [1.0, *[0.0] * (ORDER - 1)]
+    by_series, by_nesting = jax.jit(lambda x: jet(f, (x,), (series,))[1][-1]), jax.jit(nested)
+    return {
+        "taylor": lambda: by_series(0.5).block_until_ready(),
+        "nested tapes": lambda: by_nesting(0.5).block_until_ready(),
+    }
 
 
 PEERS: dict[str, tuple[str, Callable[[], Cases]]] = {

@@ -89,6 +89,25 @@ class Scan:
         return matrix.astype(np.float32), rng.normal(size=(self.steps, self.batch, self.width)).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class Products:
+    """A network of tanh layers, of which products with derivatives are taken."""
+
+    batch: int
+    widths: tuple[int, ...]
+
+    def arrays(self) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """Kernels, inputs and a direction for the inputs, float32."""
+        rng = np.random.default_rng(0)
+        kernels = [rng.normal(size=(n, m)) / n**0.5 for n, m in zip(self.widths, self.widths[1:])]
+        x, v = rng.normal(size=(2, self.batch, self.widths[0])).astype(np.float32)
+        return [k.astype(np.float32) for k in kernels], x, v
+
+
+PRODUCTS = Products(256, (32, 64, 64, 1))
+EXAMPLES = Products(256, (16, 32, 32, 1))
+ORDER = 6  # of a Taylor series
+BAND = np.sin(np.arange(100_000))  # the state of a reaction with diffusion
 TRAINING = {"tiny": Training(8, (4, 16, 16, 1)), "medium": Training(64, (784, 256, 256, 1))}
 JACOBIAN = Jacobian(1000, 256, 100)
 CONVOLUTION = Convolution(32, 32, 32, 64, 3)

@@ -37,6 +37,12 @@ AGREEMENT = (  # case, how many calls, tolerance of what the last one gives
     ("convolution", 1, 1e-2),  # sums of 32,768 products that reach 7,000: rounding is 1e-6 of that
     ("pipeline", 1, 0),
     ("scan", 1, 1e-4),
+    ("gradient", 1, 1e-5),
+    ("hvp", 1, 1e-4),
+    ("per example", 1, 1e-5),
+    ("one by one", 1, 1e-5),
+    ("taylor", 1, 1e-3),  # JAX computes in single precision here
+    ("nested tapes", 1, 1e-3),
 )
 NOISY = 1.5  # the middle half of the ratios spans more than this: neither kept nor broken
 TRAINING_BUDGETS = {
@@ -125,6 +131,27 @@ def scan_row(contestants: dict, options: Any) -> Row:
     chosen = {name: c for name, c in contestants.items() if "scan" in c.cases}
     samples = interleaved(chosen, lambda _: "scan", max(5, options.rounds // 30), options.sample)
     return timed_row("1000 steps of tf.scan with gradient ÷ TensorFlow eager", samples, "gradtape", "TensorFlow", 1.0)
+
+
+DERIVATIVES = (  # measure, its case, the case that it is measured against, budget
+    ("H·v of a network (256 × 32-64-64-1) ÷ its gradient", "hvp", "gradient", 4.0),
+    ("gradients of 256 examples at once ÷ one by one", "per example", "one by one", 0.1),
+    ("Taylor series of order 6 ÷ six nested tapes", "taylor", "nested tapes", 0.2),
+    ("sparse Jacobian, n = 100,000, three a row ÷ one evaluation", "band", "rate", 20.0),
+)
+
+
+def derivative_rows(contestants: dict, options: Any) -> list[Row]:
+    """Each derivative against a cheaper or a naive one of the same library: ours within a budget, JAX's beside it."""
+    rows = []
+    for measure, case, base, budget in DERIVATIVES:
+        for name in ("gradtape", "JAX"):
+            if name in contestants and case in contestants[name].cases:
+                turns = {case: contestants[name], base: contestants[name]}
+                samples = interleaved(turns, str, max(10, options.rounds // 10), options.sample)
+                label, limit = (measure, budget) if name == "gradtape" else (f"the same in {name}", None)
+                rows.append(timed_row(label, samples, case, base, limit))
+    return rows
 
 
 def memory_rows() -> list[Row]:
@@ -300,6 +327,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
             *convolution_rows(contestants, options),
             pipeline_row(contestants, options),
             scan_row(contestants, options),
+            *derivative_rows(contestants, options),
             *memory_rows(),
             import_row(options),
         ]

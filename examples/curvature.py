@@ -10,6 +10,7 @@ method turns a dozen of them into the extreme eigenvalues. Gradient descent with
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,12 +25,6 @@ def parameters() -> list[tf.Variable]:
     return [tf.Variable(rng.normal(size=s) / s[0] ** 0.5 if len(s) == 2 else np.zeros(s)) for s in shapes]
 
 
-def loss_of(weights: list, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    w1, b1, w2, b2, w3, b3 = weights
-    hidden = tf.tanh(tf.tanh(x @ w1 + b1) @ w2 + b2)
-    return tf.reduce_mean((hidden @ w3 + b3 - y) ** 2)
-
-
 def unpacked(flat: np.ndarray, like: list) -> list[np.ndarray]:
     ends = np.cumsum([v.shape.num_elements() for v in like])
     return [part.reshape(v.shape) for part, v in zip(np.split(flat, ends[:-1]), like)]
@@ -39,7 +34,7 @@ def packed(parts: list) -> np.ndarray:
     return np.concatenate([np.ravel(p) for p in parts])
 
 
-def extreme_eigenvalues(product, size: int, count: int = 20) -> tuple[float, float]:
+def extreme_eigenvalues(product: Callable, size: int, count: int = 20) -> tuple[float, float]:
     """The smallest and the largest eigenvalue of a symmetric matrix, by Lanczos's method from ``count`` products with it."""
     basis = np.zeros((count, size))
     vector = np.random.default_rng(1).normal(size=size)
@@ -66,12 +61,13 @@ def main(arguments: list[str] | None = None) -> tuple[float, float]:
     optimizer = tf.optimizers.SGD(RATE)
 
     def loss(weights: list) -> tf.Tensor:
-        return loss_of(weights, x, y)
+        w1, b1, w2, b2, w3, b3 = weights
+        hidden = tf.tanh(tf.tanh(x @ w1 + b1) @ w2 + b2)
+        return tf.reduce_mean((hidden @ w3 + b3 - y) ** 2)
 
     def product(v: np.ndarray) -> np.ndarray:
         return packed(tf.autodiff.hvp(loss, weights, unpacked(v, weights)))
 
-    largest = 0.0
     print(f"{size} weights; gradient descent follows curvatures up to 2/η = {2 / RATE:.1f}\n")
     print("step     loss   smallest and largest eigenvalue")
     for step in range(options.steps + 1):
@@ -81,15 +77,13 @@ def main(arguments: list[str] | None = None) -> tuple[float, float]:
             print(f"{step:4d}  {float(loss(weights)):.5f}   {smallest:6.2f}  {largest:6.2f}  {bar}")
         optimizer.minimize(lambda: loss(weights), weights)
 
-    flat = tf.constant(packed(weights))
-    shapes = [v.shape for v in weights]
-    sizes = [s.num_elements() for s in shapes]
-    smallest, largest = extreme_eigenvalues(product, size, count=40)
-
     def loss_of_flat(flat: tf.Tensor) -> tf.Tensor:
-        return loss([tf.reshape(part, shape) for part, shape in zip(tf.split(flat, sizes), shapes)])
+        parts = tf.split(flat, [v.shape.num_elements() for v in weights])
+        return loss([tf.reshape(part, v.shape) for part, v in zip(parts, weights)])
 
-    exact = float(np.linalg.eigvalsh(tf.autodiff.hessian(loss_of_flat, flat).numpy())[-1])
+    _, largest = extreme_eigenvalues(product, size, count=40)
+    hessian = tf.autodiff.hessian(loss_of_flat, packed(weights)).numpy()
+    exact = float(np.linalg.eigvalsh(hessian)[-1])
     print(f"\nlargest eigenvalue in the end: {largest:.8f} from 40 products, {exact:.8f} from the Hessian of {size} × {size}")
     return largest, exact
 

@@ -66,10 +66,8 @@ def imports(file: Path, lazy: bool) -> Iterator[tuple[str, int]]:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield (inner if inner in MODULES else node.module), node.lineno
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            continue
-        elif isinstance(node, ast.expr):  # holds no statement
-            continue
+        elif isinstance(node, ast.expr) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            continue  # an expression holds no statement
         if lazy or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             pending.extend(ast.iter_child_nodes(node))
 

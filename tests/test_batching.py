@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 
+import every_op  # noqa: F401
 import numpy as np
 import pytest
 from dialect_samples import FIRST, SAMPLES, Sample, assert_same

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import types
 
+import every_op  # noqa: F401
 import numpy as np
 import pytest
 from dialect_samples import FIRST, SAMPLES, Sample, assert_same
 
-import gradtape.ops
 from gradtape.core.batching import BATCHED
 from gradtape.core.op import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
-
-for _module in pkgutil.iter_modules(gradtape.ops.__path__):  # defines the ops, which are RECORDED
-    importlib.import_module(f"gradtape.ops.{_module.name}")
 
 each = pytest.mark.parametrize("sample", SAMPLES, ids=str)
 INSPECTION = set(dialect.INSPECTION)

@@ -26,7 +26,7 @@ import gradtape
 from gradtape import optimizers
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "examples" / "README.md"])
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ARROW = re.compile(r"#\s*->\s*(.*?)\s*$")
 
@@ -96,7 +96,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
-PLANNED = {"tf.function", "tf.summary", "tf.keras", "tf.data"}
+PLANNED = {"tf.keras"}
 
 
 @pytest.mark.tiny
@@ -111,6 +111,13 @@ def test_names_exist(page: Path) -> None:
         except AttributeError:
             missing.append(name)
     assert not missing
+
+
+@pytest.mark.tiny
+def test_the_readme_promises_no_more_names_than_there_are() -> None:
+    promised = re.search(r"over (\d+) % of the `tf", (ROOT / "README.md").read_text())
+    counted = re.search(r"\*\*([\d.]+) %\*\*", (ROOT / "docs" / "coverage.md").read_text())
+    assert float(counted[1]) > int(promised[1])
 
 
 # Doctests

@@ -74,8 +74,8 @@ newaxis = None
 # Written out, so that type checkers and editors know the names too.
 __all__ = [
     "__version__", "Assert", "DType", "DeviceSpec", "GradientTape", "Graph", "IndexedSlices", "IndexedSlicesSpec", "Module",
-    "RaggedTensor", "RegisterGradient", "SparseTensor", "Tensor", "TensorArray", "TensorArraySpec", "TensorShape",
-    "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSpec",
+    "RaggedTensor", "RaggedTensorSpec", "RegisterGradient", "SparseTensor", "SparseTensorSpec", "Tensor", "TensorArray",
+    "TensorArraySpec", "TensorShape", "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSpec",
     "VariableSynchronization", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "as_string",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh",
     "batch_to_space", "bfloat16", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
@@ -107,7 +107,7 @@ __all__ = [
 _LAZY = {
     "ops.checks": "Assert assert_equal assert_greater assert_less assert_rank",
     "ops.control_flow": "case cond foldl foldr map_fn scan switch_case while_loop",
-    "ops.described": "IndexedSlicesSpec VariableSpec type_spec_from_value",
+    "ops.described": "IndexedSlicesSpec RaggedTensorSpec SparseTensorSpec VariableSpec type_spec_from_value",
     "ops.devices": "DeviceSpec device",
     "ops.execution": "Graph control_dependencies executing_eagerly get_current_name_scope get_logger init_scope "
     "inside_function is_symbolic_tensor",
@@ -128,7 +128,7 @@ _HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in 
 
 _SUBMODULES = frozenset(
     (
-        "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend image io "
+        "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend function image io "
         "linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse strings summary "
         "sysconfig test testing train values version"
     ).split()
@@ -136,7 +136,6 @@ _SUBMODULES = frozenset(
 
 
 _PLANNED = {
-    "function": "compiled functions are planned; eager code gives the same results without the decorator",
     "keras": "Keras on gradtape is planned; tf.Module, tf.nn and tf.optimizers are here",
     "losses": "they come with Keras; tf.nn has the cross-entropies",
     "metrics": "they come with Keras; tf.reduce_mean over a list serves until then",
@@ -150,7 +149,9 @@ if _typing.TYPE_CHECKING:
     )
     from gradtape.ops.checks import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from gradtape.ops.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
-    from gradtape.ops.described import IndexedSlicesSpec, VariableSpec, type_spec_from_value
+    from gradtape.ops.described import (
+        IndexedSlicesSpec, RaggedTensorSpec, SparseTensorSpec, VariableSpec, type_spec_from_value,
+    )
     from gradtape.ops.devices import DeviceSpec, device
     from gradtape.ops.execution import (
         Graph, control_dependencies, executing_eagerly, get_current_name_scope, get_logger, init_scope, inside_function,

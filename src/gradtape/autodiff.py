@@ -2,6 +2,7 @@
 
 from gradtape.core.forward import ForwardAccumulator
 from gradtape.core.tape import GradientTape
+from gradtape.derivatives.checkpointing import checkpoint_sequential
 from gradtape.derivatives.functional import (
     hessian,
     hvp,
@@ -17,7 +18,7 @@ from gradtape.derivatives.taylor import taylor
 from gradtape.scope import missing
 
 __all__ = [
-    "Coloring", "ForwardAccumulator", "GradientTape", "coloring", "hessian", "hvp", "jacobian", "jacobian_sparsity", "jvp",
+    "Coloring", "ForwardAccumulator", "GradientTape", "checkpoint_sequential", "coloring", "hessian", "hvp", "jacobian", "jacobian_sparsity", "jvp",
     "laplacian", "per_example_gradients", "sparse_hessian", "sparse_jacobian", "taylor", "value_and_gradient", "vjp",
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from gradtape.ops.linear_operators import (
     LinearOperatorTridiag, LinearOperatorZeros,
 )  # fmt: skip
 from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 __all__ = [
@@ -168,8 +169,8 @@ def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
 
 def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues of a Hermitian matrix, whose lower triangle is read."""
-    w = decompositions.eigvalsh(tensor)
-    return elementwise.cast(w, tensor.dtype) if hasattr(tensor, "dtype") else w
+    x = convert_to_tensor(tensor)
+    return elementwise.cast(decompositions.eigvalsh(x), x.dtype)
 
 
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

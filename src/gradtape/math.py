@@ -68,6 +68,7 @@ from gradtape.ops.guarded import xlog1py as _xlog1py
 from gradtape.ops.guarded import xlogy as _xlogy
 from gradtape.scope import missing
 from gradtape.values import dtypes
+from gradtape.values.composite import take_composites
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -544,3 +545,11 @@ def _unsorted_segment(how: str) -> Callable:
 segment_max, segment_mean, segment_min, segment_prod, segment_sum = map(_segment, ("max", "mean", "min", "prod", "sum"))
 unsorted_segment_max, unsorted_segment_mean, unsorted_segment_min = map(_unsorted_segment, ("max", "mean", "min"))
 unsorted_segment_prod, unsorted_segment_sqrt_n, unsorted_segment_sum = map(_unsorted_segment, ("prod", "sqrt_n", "sum"))
+
+take_composites(
+    globals(),
+    elementwise="angle ceil divide divide_no_nan floor imag is_finite is_inf is_nan logical_and logical_not logical_or "
+    "logical_xor nextafter real reciprocal_no_nan rint round squared_difference truediv",
+    others="add_n cumsum reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_std "
+    "reduce_sum reduce_variance",
+)

@@ -22,6 +22,7 @@ from gradtape.random import (
 )
 from gradtape.scope import missing
 from gradtape.values import dtypes as _dtypes
+from gradtape.values.composite import take_composites
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -31,7 +32,7 @@ __all__ = [
     "compute_average_loss",
     "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "conv_transpose", "convolution",
     "crelu", "ctc_loss", "ctc_unique_labels", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
-    "depthwise_conv2d_backprop_input", "dilation2d", "dropout", "elu", "embedding_lookup", "erosion2d", "experimental",
+    "depthwise_conv2d_backprop_input", "dilation2d", "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse", "erosion2d", "experimental",
     "fixed_unigram_candidate_sampler", "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
     "learned_unigram_candidate_sampler", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool",
     "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "nce_loss", "normalize_moments", "pool",
@@ -575,5 +576,22 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The share of elements that are 0."""
     return _nn.zero_fraction(value)
+
+
+def embedding_lookup_sparse(
+    params: Any, sp_ids: Any, sp_weights: Any, combiner: str | None = None, max_norm: Any = None, name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Tensor:  # fmt: skip
+    """For each row of sparse or ragged ids the mean (sum, mean by √n) of their embeddings, weighted."""
+    from gradtape.ops import sparse_segments
+
+    return sparse_segments.embedding_lookup(params, sp_ids, sp_weights, combiner, max_norm)
+
+
+take_composites(
+    globals(),
+    elementwise="dropout gelu leaky_relu sigmoid_cross_entropy_with_logits silu swish",
+    others="embedding_lookup softmax",
+)
 
 __getattr__ = missing(__name__, __all__)

@@ -7,11 +7,13 @@ from typing import Any
 
 from gradtape.ops import ragged_make, ragged_shape
 from gradtape.ops.ragged import RaggedTensor
+from gradtape.scope import missing
 from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor
 
 __all__ = [
     "boolean_mask", "constant", "map_flat_values", "range", "row_splits_to_segment_ids", "segment_ids_to_row_splits", "stack",
+    "stack_dynamic_partitions",
 ]  # fmt: skip
 
 
@@ -44,6 +46,15 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:
     return ragged_shape.stack(values if isinstance(values, (list, tuple)) else [values], axis)
 
 
+def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any, name: str | None = None) -> RaggedTensor:
+    """One row for each number below ``num_partitions``: the slices of data that have it in ``partitions``.
+
+    >>> stack_dynamic_partitions([1, 2, 3, 4], [2, 0, 2, 1], 3)
+    <tf.RaggedTensor [[2], [4], [1, 3]]>
+    """
+    return ragged_make.stack_dynamic_partitions(data, partitions, num_partitions)
+
+
 def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     """The elements where the mask holds, row by row.
 
@@ -68,3 +79,6 @@ def segment_ids_to_row_splits(
 ) -> Tensor:
     """Where rows begin and end, from the row of every element."""
     return ragged_make.segment_ids_to_row_splits(segment_ids, num_segments, out_type)
+
+
+__getattr__ = missing(__name__, __all__)

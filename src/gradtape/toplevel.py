@@ -19,6 +19,7 @@ from gradtape.ops import clip as clipping
 from gradtape.ops import shape as shapes
 from gradtape.ops.arguments import NUMERIC, integer, integers, lengths, not_allowed, position
 from gradtape.values import dtypes
+from gradtape.values.composite import take_composites
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor, wrap
@@ -183,7 +184,7 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """The slices along an axis, as a list."""
-    x = convert_to_tensor(value)
+    x, axis = convert_to_tensor(value), integer(axis)
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:
         raise ValueError(f"Argument `axis` = {axis} not in range [{-ndim}, {ndim})")
@@ -565,3 +566,9 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder of truncatediv, with the sign of x."""
     x = convert_to_tensor(x)
     return elementwise.subtract(x, elementwise.multiply(nondiff.truncate_divide(x, y), y))
+
+take_composites(
+    globals(),
+    elementwise="bitcast clip_by_value one_hot ones_like zeros_like",
+    others="concat expand_dims gather rank reshape reverse shape size split squeeze stack tile where",
+)

@@ -112,7 +112,7 @@ def test_other_threads_are_not_seen_and_an_exception_ends_it():
 
 
 def test_jvp_of_a_nest_and_of_the_unconnected():
-    """B10, B11, B12"""
+    """B10, B11, B12, B13"""
     x, other = tf.constant(2.0), tf.Variable([1.0, 2.0])
     with ForwardAccumulator(x, tf.constant(0.0)) as accumulator:
         y = x * x
@@ -125,6 +125,21 @@ def test_jvp_of_a_nest_and_of_the_unconnected():
         accumulator.jvp(y, unconnected_gradients="foo")
     with pytest.raises(AttributeError, match="_id"):
         accumulator.jvp(1.0)
+
+
+def test_tangents_are_computed_at_once_and_missing_ones_are_zero():
+    """B14, B15"""
+    x, y = tf.constant(2.0), tf.constant(5.0)
+    with ForwardAccumulator(x, tf.constant(1.0)) as accumulator:
+        product, other = x * y, y * y
+        assert accumulator.jvp(product).numpy() == 5
+        assert accumulator.jvp(other) is None
+    assert one([1, 2], [1, 1], lambda x: x * x) is None
+
+
+def test_infinite_slopes_are_answers():
+    assert one(0.0, 1.0, tf.sqrt).numpy() == np.inf
+    assert np.isnan(one([0.0], [1.0], lambda x: x ** tf.constant([0.0])).numpy())
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,12 @@ def same(received: list, wanted: list, record) -> None:
         records.close(a.numpy(), b.numpy(), 1e-9, record.id)
 
 
-def compiled_cleanly(caplog, staged) -> None:
-    assert not [r for r in caplog.records if "runs eagerly" in r.getMessage()], caplog.text
+VALUES_DECIDE = ("sorted segment", "conjugate_gradient")
+"""Records whose loops or shapes depend on values: they run eagerly."""
+
+
+def compiled_cleanly(record, caplog, staged) -> None:
+    assert ("runs eagerly" in caplog.text) == record.id.startswith(VALUES_DECIDE), caplog.text
     assert staged.experimental_get_tracing_count() == 1
 
 
@@ -63,9 +67,10 @@ def test_tape_inside(record, caplog):
         received = staged(records.tensors(arrays))
     same(received[0], wanted[0], record)
     same(received[1], wanted[1], record)
-    compiled_cleanly(caplog, staged)
+    compiled_cleanly(record, caplog, staged)
 
 
+@pytest.mark.slow
 @records.every(lambda r: r.jax and r.differentiable)
 def test_tape_outside(record, caplog):
     arrays = sample(record)
@@ -80,4 +85,4 @@ def test_tape_outside(record, caplog):
         received = value_and_gradient(Compiled, records.tensors(arrays))
     same(received[0], wanted[0], record)
     same(received[1], wanted[1], record)
-    compiled_cleanly(caplog, staged)
+    compiled_cleanly(record, caplog, staged)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-import pkgutil
 import warnings
 import weakref
 from pathlib import Path
 from typing import Any
 
+import every_op  # noqa: F401
 import numpy as np
 import pytest
 
@@ -20,9 +20,6 @@ from gradtape.core.op import OPS
 from gradtape.testing import OpRecord, check_gradients
 from gradtape.values import dtypes, nest
 from gradtape.values.tensor import Tensor, wrap
-
-for _module in pkgutil.iter_modules(gradtape.ops.__path__):
-    importlib.import_module(f"gradtape.ops.{_module.name}")
 
 
 def _load() -> list[OpRecord]:

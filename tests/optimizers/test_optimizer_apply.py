@@ -80,7 +80,7 @@ def test_in_place_equals_out_of_place(make, shape):
         np.testing.assert_array_equal(a.numpy(), b.numpy())
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "AdamW"])  # weight decay is not functional
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_functional_equals_in_place(name, dtype):
     make = EVERY[name]
@@ -96,11 +96,29 @@ def test_functional_equals_in_place(name, dtype):
     np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=tolerance, atol=tolerance)
 
 
-def test_functional_refuses_options():
-    v, opt = tf.Variable(1.0), optimizers.AdamW()
-    opt.build([v])
-    with pytest.raises(errors.UnimplementedError, match="does not take clipping, weight decay"):
-        functional.apply(opt, [(tf.constant(1.0), v)])
+OPTIONS = [
+    {"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.1}, {"weight_decay": 0.1}, {"loss_scale_factor": 8.0},
+    {"use_ema": True, "ema_momentum": 0.5}, {"use_ema": True, "ema_overwrite_frequency": 2},
+    {"gradient_accumulation_steps": 2}, {"gradient_accumulation_steps": 3, "weight_decay": 0.1, "use_ema": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options))
+@pytest.mark.parametrize("scale", [1.0, 1e30, np.inf, np.nan], ids=str)
+def test_functional_options_equal_in_place(options, scale):
+    runs = []
+    for _ in range(2):
+        variables, opt = [tf.Variable(random((4, 3), s), constraint=np.abs) for s in (3, 4)], optimizers.Nadam(0.1, **options)
+        opt.build(variables)
+        runs.append((variables, opt))
+    for seed in range(5):
+        gs = [tf.constant(random((4, 3), seed + i) * np.float32(scale)) for i in (0, 10)]
+        (a, in_place), (b, pure) = runs
+        in_place.apply_gradients(zip(gs, a))
+        functional.apply(pure, list(zip(gs, b)))
+        pure._iterations.assign_add(1)
+        for one, two in zip([*a, *in_place.variables], [*b, *pure.variables]):
+            np.testing.assert_allclose(one.numpy(), two.numpy(), 1e-5, 1e-6)
 
 
 def test_buffers_are_reused():

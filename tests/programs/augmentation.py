@@ -32,7 +32,7 @@ def program(tf):
             return tf.image.per_image_standardization(tf.clip_by_value(image, 0.0, 1.0)), label
 
         dataset = files.map(load, num_parallel_calls=1).cache()
-        plain = list(dataset.batch(6))[0]
+        plain = next(iter(dataset.batch(6)))
         # A random number in a map is drawn from the function's own generator there; eagerly they are drawn in order.
         batch = [tf.stack(part) for part in zip(*(augment(*element) for element in dataset))]
     out["plain"] = tf.reduce_mean(plain[0], axis=[1, 2, 3])
@@ -55,8 +55,8 @@ def program(tf):
     optimizer, curve = tf.optimizers.Adamax(0.05), []
     for _ in range(4):
         with tf.GradientTape() as tape:
-            entropy = tf.nn.softmax_cross_entropy_with_logits(tf.one_hot(labels, 2, on_value=0.9, off_value=0.1), classify(images))
-            loss = tf.reduce_mean(entropy)
+            smooth = tf.one_hot(labels, 2, on_value=0.9, off_value=0.1)
+            loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(smooth, classify(images)))
         variables = [kernel, point, depth]
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
         curve.append(loss)

@@ -1,5 +1,7 @@
 """WGAN-GP: the critic's loss holds the norm of its own gradient; several critic steps for one of the generator."""
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -11,7 +13,7 @@ def program(tf):
     def layers(*sizes):
         return [
             (tf.Variable(tf.random.normal([a, b]) / tf.sqrt(float(a))), tf.Variable(tf.zeros([b])))
-            for a, b in zip(sizes, sizes[1:])
+            for a, b in pairwise(sizes)
         ]
 
     def apply(parameters, x):

@@ -50,5 +50,6 @@ def program(tf):
         target = tf.reduce_sum(pushed**2) + tf.reduce_sum(tf.sparse.to_dense(tf.sparse.reorder(matrix)) ** 3)
     curve["by the edges"] = tape.gradient(target, normal)
     curve["rows"] = tf.sparse.reduce_sum(adjacency, axis=1)
-    curve["pooled"] = [tf.math.segment_mean(features, [0, 0, 0, 1, 1, 2, 2]), tf.math.segment_max(features, [0, 0, 0, 1, 1, 2, 2])]
+    graphs = [0, 0, 0, 1, 1, 2, 2]
+    curve["pooled"] = [tf.math.segment_mean(features, graphs), tf.math.segment_max(features, graphs)]
     return curve

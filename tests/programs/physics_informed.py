@@ -1,5 +1,7 @@
 """Burgers' equation by a network: second derivatives in the inputs inside the loss, float64, a hand-written L-BFGS step."""
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -7,7 +9,7 @@ def program(tf):
     generator = np.random.RandomState(4)
     sizes = [2, 8, 8, 1]
     weights = [
-        tf.Variable(generator.normal(size=(a, b)) * np.sqrt(2 / (a + b)), dtype=tf.float64) for a, b in zip(sizes, sizes[1:])
+        tf.Variable(generator.normal(size=(a, b)) * np.sqrt(2 / (a + b)), dtype=tf.float64) for a, b in pairwise(sizes)
     ]
     biases = [tf.Variable(tf.zeros([1, b], dtype=tf.float64)) for b in sizes[1:]]
     viscosity = tf.Variable([-3.0], dtype=tf.float64)

@@ -1,7 +1,5 @@
 """word2vec: vocabularies from text, skip-gram pairs, sampled and NCE losses over sparse gradients of an embedding."""
 
-import numpy as np
-
 
 def program(tf):
     tf.random.set_seed(13)
@@ -29,7 +27,7 @@ def program(tf):
         sampled = tf.cast(chosen, tf.int64), tf.gather(expected, context)[:, None], tf.gather(expected, chosen)
         with tf.GradientTape(persistent=True) as tape:
             vectors = tf.nn.embedding_lookup(embedding, centre)
-            arguments = dict(num_sampled=4, num_classes=size, sampled_values=sampled)
+            arguments = {"num_sampled": 4, "num_classes": size, "sampled_values": sampled}
             labels = tf.cast(context[:, tf.newaxis], tf.int64)
             nce = tf.reduce_mean(tf.nn.nce_loss(weights, biases, labels, vectors, **arguments))
             softmax = tf.reduce_mean(tf.nn.sampled_softmax_loss(weights, biases, labels, vectors, **arguments))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import functools
 import logging
 import threading
 
@@ -599,3 +600,58 @@ def test_a13_4_control_flow_is_differentiable(name):
         tape.watch(x)
         y = function(x)
     assert tape.gradient(y, x).numpy().tolist() == expected
+
+
+def test_a13_1_a_function_called_under_a_tape():
+    """A13.1: it is differentiable, and its trainable variables are watched by the caller's tape"""
+    v, x = tf.Variable(2.0), tf.constant(3.0)
+
+    @tf.function
+    def f(x):
+        return v * x * x
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.watched_variables() == (v,)
+    assert [float(g) for g in tape.gradient(y, [x, v])] == [12.0, 9.0]
+
+
+def test_a13_2_a_tape_inside_a_function():
+    """A13.2"""
+
+    @tf.function
+    def gradients(x, other):
+        with tf.GradientTape() as tape:
+            tape.watch([x, other])
+            y = x * x
+        return tape.gradient(y, [x, other])
+
+    by_x, by_other = gradients(tf.constant(3.0), tf.constant(1.0))
+    assert float(by_x) == 6.0
+    assert by_other is None
+
+
+def test_a13_5_how_the_decorator_is_used():
+    """A13.5: bare, with arguments, on methods and partials; concrete functions; switched off"""
+
+    class Counter:
+        calls = 0
+
+        @tf.function
+        def twice(self, x):
+            self.calls += 1
+            return x * 2.0
+
+    counter, x = Counter(), tf.constant(3.0)
+    tripled = tf.function(functools.partial(tf.multiply, 3.0), reduce_retracing=True)
+    shifted = tf.function(input_signature=[tf.TensorSpec([], tf.float32)], autograph=False)(lambda x: x + 1.0)
+    assert [float(f(x)) for f in (counter.twice, tripled, shifted)] == [6.0, 9.0, 4.0]
+    assert float(counter.twice.get_concrete_function(tf.TensorSpec([], tf.float32))(x)) == 6.0
+    traced = counter.calls
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert float(counter.twice(x)) == 6.0
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert counter.calls == traced + 1

@@ -81,6 +81,10 @@ def _no_value(self: BatchedTensor) -> np.ndarray:
     raise NotVectorizable(_NO_VALUE)
 
 
+def _text(self: BatchedTensor, form: Any) -> str:
+    return "<each element of a batch>"
+
+
 def _detached(self: BatchedTensor) -> Tensor:
     batch = self._array
     value = batch.value
@@ -90,7 +94,8 @@ def _detached(self: BatchedTensor) -> Tensor:
 
 
 BatchedTensor._host = _no_value  # type: ignore[method-assign,assignment]
-BatchedTensor._detached = _detached  # type: ignore[method-assign]
+BatchedTensor._text = _text  # type: ignore[method-assign,assignment]
+BatchedTensor._detached = _detached  # type: ignore[method-assign,assignment]
 
 
 def level() -> int:
@@ -383,6 +388,8 @@ def _matmul(xp: Any, name: str, x: Any, y: Any) -> Any:
         flat = xp.matmul(xp.reshape(x.value, shape=(batch * rows, depth)), y)
         return xp.reshape(flat, shape=(batch, rows, xp.shape(y)[1]))
     rank = max(_rank(x), _rank(y))
+    if BATCHED.shape(x)[-1] == 1 == BATCHED.shape(y)[-2]:  # columns times rows, as in gradients of one example each
+        return xp.multiply(_aligned(xp, x, rank), _aligned(xp, y, rank))
     return xp.matmul(_aligned(xp, x, rank), _aligned(xp, y, rank))
 
 

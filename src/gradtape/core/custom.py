@@ -116,7 +116,7 @@ def _carried(name: str, grad_fn: Callable, outs: tuple, inputs: list, variables:
     tensors = [x for x in (*inputs, *outs) if isinstance(x, Tensor)]
     top = max((x._array.level for x in tensors if type(x) is BatchedTensor), default=0)
     if not top:
-        carriers = [type(x) for x in tensors if hasattr(type(x), "carry")]
+        carriers: list[Any] = [type(x) for x in tensors if hasattr(type(x), "carry")]
         return carriers[0].carry(name, grad_fn, outs, inputs, variables) if carriers else outs
     if not any(isinstance(x._array.value, Tensor) for x in tensors if _is_batched(x, top)):
         return outs  # nobody outside the batch looks on

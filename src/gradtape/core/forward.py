@@ -73,7 +73,9 @@ def as_general(record: tuple, key: Any) -> tuple:
     if out is not None:
         output = out._array.shape, out._array.dtype
     elif op.closed and op.name in _ELEMENTWISE:
-        output = shape_x if count == 1 else np.broadcast_shapes(*shapes), dtype
+        output = shape_x if count == 1 or shape_x == shape_y else np.broadcast_shapes(*shapes), dtype
+    elif op.name == "matmul":
+        output = (*np.broadcast_shapes(shape_x[:-2], shape_y[:-2]), shape_x[-2], shape_y[-1]), dtype
     else:
         like = op.kernel(NUMPY, *(np.ones(shape, dtype) for shape in shapes))
         output = like.shape, like.dtype
@@ -103,13 +105,14 @@ def _diagonal(record: tuple, tangents: dict) -> list:
         return _transposed(record, tangents)
     conj = RECORDED.conj if kinds[0].kind == "c" else _same  # rules multiply by the conjugate (A7.29), tangents do not (B27)
     x, y = (*op.inputs, "")[:2]
-    values = kept.get("out"), kept.get(x), kept.get(y)
+    values = a, b, c = kept.get("out"), kept.get(x), kept.get(y)
+    plain = not thread.recorders and conj is _same and type(a) in _PLAIN and type(b) in _PLAIN and type(c) in _PLAIN
     total = None
     for key, rule in zip(keys, (op.rule_x, op.rule_y)):
         t = tangents.get(key)
         if t is None:
             continue
-        if type(t) is Tensor and not thread.recorders and conj is _same and all(type(v) in _PLAIN for v in values):
+        if plain and type(t) is Tensor:
             part: Any = rule(NUMPY, t._array, *(v if v is None else v._array for v in values))
             part = None if part is None else wrap(part)
         else:

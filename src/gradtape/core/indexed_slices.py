@@ -6,12 +6,13 @@ from typing import Any
 
 from gradtape.errors import message
 from gradtape.values import dtypes
-from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.composite import Composite
+from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor
 
 
-class IndexedSlices(Convertible):
+class IndexedSlices(Composite):
     """Rows ``values[i]`` that stand at ``indices[i]`` of a tensor of shape ``dense_shape``; equal indices add up."""
 
     __slots__ = ("__weakref__", "_dense_shape", "_indices", "_values")
@@ -62,6 +63,15 @@ class IndexedSlices(Convertible):
             )
         shape = tuple(int(n) for n in self._dense_shape.numpy())
         return RECORDED.take_transpose(self._values, self._indices, axis=0, shape=shape, batch_dims=0)
+
+    def _components(self) -> list[Tensor]:
+        return [part for part in (self._values, self._indices, self._dense_shape) if part is not None]
+
+    def _from_components(self, components: list[Any]) -> IndexedSlices:
+        return IndexedSlices(*components)
+
+    def _differentiable_part(self) -> Tensor:
+        return self._values
 
     @property
     def values(self) -> Tensor:

@@ -23,7 +23,7 @@ from gradtape.errors import InvalidArgumentError, OpError, dims, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over
 from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, is_jax, operand, string_scalar, wrong_dtype
-from gradtape.values.tensor import BatchedTensor, Tensor, wrap
+from gradtape.values.tensor import BatchedTensor, Tensor, out_of_scope, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 
@@ -43,6 +43,10 @@ MADE: list[Callable] = []
 
 REGISTRY: dict[str, Callable | None] = {}
 """Gradient functions that users registered, by the label of the op; None: declared to have none."""
+
+
+RUN: dict[Any, Callable] = {}
+"""How to run an op in a namespace whose values carry derivatives, if not by its kernel: its rules may count more."""
 
 
 class _Recorded:
@@ -127,6 +131,8 @@ class Op:
         """The error to raise for one that the kernel met."""
         if isinstance(error, OpError):
             return error
+        if type(error).__name__ == "UnexpectedTracerError":
+            return out_of_scope(next(a for a in arrays if type(a).__name__.endswith("Tracer")))
         shapes = [a.shape for a in arrays]
         if "broadcast" in str(error) and len(arrays) >= 2:
             return InvalidArgumentError(
@@ -553,8 +559,7 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
 
 
 def _run(spec: Op, xp: Any, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
-    """The kernel; a namespace whose values carry derivatives may prefer the op's rules to the derivative of its kernel."""
-    run = getattr(xp, "run", None)
+    run = RUN.get(xp)
     return spec.kernel(xp, *arrays, **attributes) if run is None else run(spec, tensors, arrays, attributes)
 
 

@@ -21,6 +21,7 @@ from gradtape.core.op import RECORDED, REGISTRY, select
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.values import dtypes, nest
+from gradtape.values.composite import Composite, Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
@@ -112,8 +113,8 @@ class GradientTape:
     def watch(self, tensor: Any) -> None:
         """Track a tensor, a variable, or every one in a nest of them."""
         for leaf in nest.flatten(tensor):
-            if isinstance(leaf, IndexedSlices):
-                self.watch([leaf.values])
+            if isinstance(leaf, Composite):
+                self.watch([leaf._differentiable_part()])
                 continue
             if not isinstance(leaf, (Tensor, Variable)):
                 raise ValueError(
@@ -235,7 +236,7 @@ class GradientTape:
                 tensor._key = None
             else:
                 results[i] = _finished(g, flat[i], unconnected)
-        return results if flat is sources else nest.pack_sequence_as(sources, results)
+        return results if flat is sources else _in_structure(sources, results)
 
     def _begin(self, method: str) -> None:
         if self.records is None:
@@ -461,6 +462,8 @@ def _differentiable(value: Any, role: str) -> Any:
     """A target or source as Tensor or Variable."""
     if isinstance(value, (Tensor, Variable)):
         return value
+    if isinstance(value, Structured):
+        return value._differentiable_part()
     if isinstance(value, IndexedSlices):
         raise AttributeError(
             message(
@@ -477,6 +480,14 @@ def _differentiable(value: Any, role: str) -> Any:
             fix="a plain number or array carries no history: compute with tf.constant or tf.Variable, and tape.watch it",
         )
     )
+
+
+def _in_structure(sources: Any, results: list) -> Any:
+    """Gradients in the structure of the sources; that of a ragged or sparse tensor is one, too."""
+    for i, source in enumerate(nest.flatten(sources)):
+        if isinstance(source, Structured) and results[i] is not None:
+            results[i] = source._with_differentiable_part(convert_to_tensor(results[i]))
+    return nest.pack_sequence_as(sources, results)
 
 
 def _tensor(value: Any) -> Tensor:
@@ -544,6 +555,8 @@ def _seed(target: Any, g: Any) -> Tensor:
     if g is None:
         return _ones(target)
     array = _tensor(target)._array
+    if isinstance(g, Structured):
+        g = g._differentiable_part()
     g = g._operand() if isinstance(g, Convertible) else convert_to_tensor(g)
     if g._array.dtype != array.dtype:
         words = g.dtype.word, dtypes.of(array.dtype).word  # type: ignore[union-attr]  # the rule computes g · x

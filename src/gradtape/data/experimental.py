@@ -14,8 +14,8 @@ from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy", "AutotuneOptions", "Counter",
-    "CsvDataset", "DistributeOptions", "OptimizationOptions", "Optional", "RandomDataset", "ThreadingOptions", "assert_cardinality",
+    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy", "AutotuneOptions", "Counter", "CsvDataset",
+    "DistributeOptions", "OptimizationOptions", "Optional", "RandomDataset", "ThreadingOptions", "assert_cardinality",
     "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device", "enumerate_dataset", "from_list",
     "get_next_as_optional", "get_single_element", "get_structure", "group_by_window", "ignore_errors", "load",
     "make_csv_dataset", "map_and_batch", "parallel_interleave", "prefetch_to_device", "sample_from_datasets", "save", "scan",

@@ -197,13 +197,13 @@ def _peak(segments: list[_Segment]) -> int:
 def _shrink(segments: list[_Segment], budget: float) -> None:
     """Until the budget is met: join segments where that pays, or give up the oldest records."""
     while (peak := _peak(segments)) > budget:
-        oldest = next((s for s in segments if s.records is not None and not s.pinned), None)
         inputs = sum(s.boundary for s in segments if s.records is None)
-        if (2 * inputs > peak or oldest is None) and _join(segments) < 0.9 * peak:
+        exhausted = all(s.records is None or s.pinned for s in segments)
+        if (exhausted or 2 * inputs > peak) and _join(segments) < 0.9 * peak:
             continue
-        if oldest is None:
+        if exhausted:
             return
-        oldest.records = None
+        next(s for s in segments if s.records is not None and not s.pinned).records = None
 
 
 def _join(segments: list[_Segment]) -> int:

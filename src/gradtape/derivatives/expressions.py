@@ -61,9 +61,10 @@ def _number(value: Any, kind: Any) -> Any:
     value = float(value)
     if not math.isfinite(value):
         return sympy.nan if math.isnan(value) else sympy.oo if value > 0 else -sympy.oo
-    near = Fraction(value).limit_denominator(1000)
-    if abs(value) < 1e9 and kind.type(near.numerator / near.denominator) == kind.type(value):
-        return sympy.Rational(near.numerator, near.denominator)
+    for limit in (1, 10, 100, 1000) if abs(value) < 1e9 else ():
+        near = Fraction(value).limit_denominator(limit)
+        if kind.type(near.numerator / near.denominator) == kind.type(value):
+            return sympy.Rational(near.numerator, near.denominator)
     known = _famous(kind).get(abs(value))
     if known is not None:
         return known if value > 0 else -known
@@ -149,6 +150,13 @@ def _finite(s: Any, x: Any) -> Any:
     return s.false if x.has(s.nan, s.oo, s.zoo) else s.true
 
 
+def _given(s: Any, x: Any, condition: Any, holds: bool) -> Any:
+    """x, of which only the values matter where the condition holds (or not): rules guard poles by asking twice."""
+    return x.replace(
+        lambda e: isinstance(e, s.Piecewise) and e.args[0][1] == condition, lambda e: e.args[0 if holds else 1][0]
+    )
+
+
 FORMULAS: dict[str, Callable] = {
     **{
         name: lambda s, *x, name=name: getattr(s, name)(*x)
@@ -220,7 +228,7 @@ FORMULAS: dict[str, Callable] = {
     "logical_or": lambda s, x, y: s.Or(x, y),
     "logical_xor": lambda s, x, y: s.Xor(x, y),
     "logical_not": lambda s, x: s.Not(x),
-    "where": lambda s, condition, x, y: s.Piecewise((x, condition), (y, True)),
+    "where": lambda s, c, x, y: s.Piecewise((_given(s, x, c, True), c), (_given(s, y, c, False), True)),
 }
 """The elementwise functions: from SymPy itself and the elements to one expression."""
 

@@ -198,7 +198,7 @@ def per_example_gradients(loss: Callable, variables: Any, batch: Any) -> Any:
 
     >>> w = Variable([1.0, 2.0])
     >>> rows = convert_to_tensor([[1.0, 0.0], [0.0, 3.0]])
-    >>> per_example_gradients(lambda row: dot(row, w) ** 2, w, rows).numpy().tolist()
+    >>> per_example_gradients(lambda row: tf.tensordot(row, w, 1) ** 2, w, rows).numpy().tolist()
     [[2.0, 0.0], [0.0, 36.0]]
     """
 

@@ -109,6 +109,9 @@ def _one(value: Any, role: str) -> Any:
 def jacobian_sparsity(f: Callable, x: Any) -> Any:
     """Where the Jacobian of ``f`` at ``x`` can be other than zero: a boolean scipy.sparse array, outputs × inputs.
 
+    It is that of the computation as recorded: a Python branch, or indices computed from the values (`argmax`, `top_k`), count
+    as they are at ``x``. Without such, it holds for every ``x``.
+
     >>> jacobian_sparsity(lambda x: x[1:] * x[:-1], convert_to_tensor([1.0, 2.0, 3.0])).toarray().astype(int).tolist()
     [[1, 1, 0], [0, 1, 1]]
     """

@@ -42,6 +42,9 @@ class Formula(tuple):
         self.symbols, self.constants = symbols, constants
         return self
 
+    def __getnewargs__(self) -> tuple:
+        return (*self, self.symbols, self.constants)
+
     @property
     def value(self) -> Any:
         """The target, as an expression of the symbols."""
@@ -326,7 +329,9 @@ def _refused(op: Any, reason: str) -> UnimplementedError:
 
 # Presentation
 
-_PATIENCE = 200  # operations in an expression up to which `sympy.simplify` takes no more than seconds
+# The sizes (operations, symbols) up to which SymPy answers in a second or so; its time grows exponentially with the symbols.
+_SIMPLIFIED = 120, 3
+_FACTORED = 200, 6
 
 
 def _finished(found: Any, simplify: bool) -> Any:
@@ -341,12 +346,16 @@ def _finished(found: Any, simplify: bool) -> Any:
 
 
 def _tidied(expression: Any) -> Any:
-    """The shortest of what SymPy makes of an expression."""
+    """The shortest of what SymPy makes of an expression. Functions of cases are left alone: they take it minutes."""
     import sympy
 
-    if sympy.count_ops(expression) > _PATIENCE:
-        return expression
-    forms = [expression, sympy.factor(expression)]
-    if not expression.has(sympy.Eq):  # cases that differ at single points, as ties do: minutes, and nothing gained
-        forms.insert(0, sympy.simplify(expression))
-    return min(forms, key=sympy.count_ops)
+    hidden = {case: sympy.Dummy(real=case.is_real) for case in expression.atoms(sympy.Max, sympy.Min, sympy.Piecewise)}
+    shown = {dummy: case for case, dummy in hidden.items()}
+    plain = expression.xreplace(hidden)
+    size = sympy.count_ops(expression), len(expression.free_symbols)
+    ways = [
+        way for way, (operations, symbols) in ((sympy.simplify, _SIMPLIFIED), (sympy.factor, _FACTORED))
+        if size[0] <= operations and size[1] <= symbols
+    ]  # fmt: skip
+    forms = [way(plain) for way in ways] or [sympy.factor_terms(sympy.powsimp(plain))]
+    return min((form.xreplace(shown) for form in (*forms, plain)), key=sympy.count_ops)

@@ -19,7 +19,7 @@ from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.context import suspended, thread
 from gradtape.core.custom import make_custom_record
 from gradtape.core.forward import ForwardAccumulator, push
-from gradtape.core.op import OPS, REGISTRY, Op, make_record
+from gradtape.core.op import OPS, REGISTRY, RUN, Op, make_record
 from gradtape.core.variable import Variable
 from gradtape.derivatives.functional import along, point
 from gradtape.errors import message
@@ -107,21 +107,6 @@ class _Taylor:
     scope = staticmethod(NUMPY.scope)
 
     @staticmethod
-    def run(op: Op, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
-        """An op by its kernel; by its rules if the kernel has kinks, of which the rules know which side counts."""
-        if not op.differentiable:
-            return op.kernel(NUMPY, *map(_constant_term, arrays), **attributes)
-        if op not in _kinked and op.label not in REGISTRY:
-            before, _local.kinks = _local.kinks, 0
-            value = op.kernel(TAYLOR, *arrays, **attributes)
-            met, _local.kinks = _local.kinks, before
-            if not met or op.name in _DIALECT or not op.rules:
-                return value
-            _kinked.add(op)
-        count = min(len(x.value) for x in arrays if type(x) is Series)
-        return _follow(op, op.kernel(NUMPY, *map(_constant_term, arrays), **attributes), count, arrays, attributes)
-
-    @staticmethod
     def shape(x: Any) -> tuple[int, ...]:
         return x.shape
 
@@ -146,6 +131,24 @@ _kinked: set[Op] = set()  # composed ops whose kernels met a kink
 _DIALECT = frozenset(dialect.NAMES)
 TAYLOR: Any = _Taylor()
 Series.xp = SeriesTensor.xp = TAYLOR  # type: ignore[attr-defined]
+
+
+def _run(op: Op, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
+    """An op by its kernel; by its rules if the kernel has kinks, of which the rules know which side counts."""
+    if not op.differentiable:
+        return op.kernel(NUMPY, *map(_constant_term, arrays), **attributes)
+    if op not in _kinked and op.label not in REGISTRY:
+        before, _local.kinks = _local.kinks, 0
+        value = op.kernel(TAYLOR, *arrays, **attributes)
+        met, _local.kinks = _local.kinks, before
+        if not met or op.name in _DIALECT or not op.rules:
+            return value
+        _kinked.add(op)
+    count = min(len(x.value) for x in arrays if type(x) is Series)
+    return _follow(op, op.kernel(NUMPY, *map(_constant_term, arrays), **attributes), count, arrays, attributes)
+
+
+RUN[TAYLOR] = _run
 
 LINEAR = (
     "negative conj real imag add subtract sum cumsum flip roll repeat reshape transpose matrix_transpose adjoint expand_dims "

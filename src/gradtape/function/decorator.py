@@ -16,9 +16,10 @@ from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.function import messages, signature
+from gradtape.function.captures import reads_tracked
 from gradtape.function.results import as_tensors, expanded
 from gradtape.function.signature import Call
-from gradtape.function.staging import Program, is_tracer
+from gradtape.function.staging import Program
 from gradtape.function.state import InitialValueIsTraced, Snapshot, State, Tracing, current
 from gradtape.ops.execution import settings
 from gradtape.values import nest
@@ -83,6 +84,8 @@ class Function:
         self._traces = 0
         self._retraces = messages.Retraces()
         self._methods: dict[int, tuple[Any, Function]] = {}
+        self._reads = python_function  # where to look for tensors that are not arguments
+        self._instance: Callable[[], Any] = lambda: None
         self._name = getattr(python_function, "__name__", type(python_function).__name__)
         functools.update_wrapper(self, python_function, updated=())
 
@@ -127,7 +130,9 @@ class Function:
 
             functools.update_wrapper(method, python_function)
             method.__signature__ = inspect.signature(python_function.__get__(instance))  # type: ignore[attr-defined]
-            known = reference, Function(method, self._specs, self._jit_compile)
+            bound = Function(method, self._specs, self._jit_compile)
+            bound._reads, bound._instance = python_function, reference
+            known = reference, bound
             self._methods[key] = known
         return Method(instance, known[1])
 
@@ -152,11 +157,14 @@ class Function:
         if isinstance(state, Tracing) or settings.run_eagerly or thread.batch or not _can_compile():
             return self._inline(args, kwargs, snapshot)
         call = Call(args, kwargs)
-        if not call.plain or not _recordable() or any(is_tracer(t._array) for t in call.tensors):
+        taped = bool(thread.recorders)
+        if not call.plain or (taped and not _recordable()):
             return self._inline(args, kwargs, snapshot)
-        key = call.key, bool(thread.recorders)
+        if taped and reads_tracked(self._reads, self._instance()):
+            return self._eager(call, snapshot)  # a record of this call would know nothing of those tensors
+        key = call.key, taped
         program = self._programs.get(key)
-        if program is None or program.assigned if program is not _EAGER else False:
+        if program is None or program is _EAGER or program.stateful:
             with self._lock:  # nobody else traces, or writes what this call reads, before it has ended
                 return self._run_program(key, call, snapshot)
         return self._run_program(key, call, snapshot)
@@ -165,9 +173,7 @@ class Function:
         program = self._programs.get(key)
         if program is None:
             program = self._stage(key, call, snapshot)
-        if program is _EAGER or (program is not None and program.captures):
-            program = None
-        if program is None:
+        if program is None or program is _EAGER or program.captures_tracked():
             result = self._eager(call, snapshot)
         else:
             start = program.snapshot(snapshot)
@@ -275,6 +281,7 @@ class Method:
     def __init__(self, instance: Any, bound: Function) -> None:
         self.__self__ = instance
         self._bound = bound
+        functools.update_wrapper(self, bound, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._bound(*args, **kwargs)
@@ -328,10 +335,12 @@ class ConcreteFunction:
         if len(given) != len(specs):
             raise TypeError(
                 message(
-                    f"{self.name} got the wrong number of arguments.", received=f"{len(given)}", expected=f"{len(specs)}: {specs}"
+                    f"{self.name} got the wrong number of arguments.",
+                    received=f"{len(given)}",
+                    expected=f"{len(specs)}: {specs}",
                 )
             )
-        leaves = [signature._fit(value, spec) for value, spec in zip(given, specs)]
+        leaves = [signature.fit(value, spec) for value, spec in zip(given, specs)]
         args, kwargs = nest.pack_sequence_as(self._specs, leaves)
         return self._source(*args, **kwargs)
 
@@ -340,7 +349,7 @@ class ConcreteFunction:
 
 
 def _described(leaf: Any) -> Any:
-    if isinstance(leaf, TensorSpec) or isinstance(leaf, Variable):
+    if isinstance(leaf, (TensorSpec, Variable)):
         return leaf
     if isinstance(leaf, Tensor) or hasattr(leaf, "__array__"):
         return TensorSpec(leaf.shape, leaf.dtype)

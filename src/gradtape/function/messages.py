@@ -6,7 +6,6 @@ import os
 import traceback
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 from gradtape.core.callsite import logger
 from gradtape.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, message
@@ -42,8 +41,15 @@ def place(error: BaseException) -> tuple[str, str]:
     if not own:
         return "an operation", "an unknown line"
     frame, line = frames[own[-1]]
-    called = frames[own[-1] + 1][0].f_code.co_name if own[-1] + 1 < len(frames) else "Python"
+    names = [_name(inner) for inner, _ in frames[own[-1] + 1 :]]
+    called = next((name for name in names if name not in ("call", "wrapper")), "Python")
     return called, f"{frame.f_code.co_filename}:{line}"
+
+
+def _name(frame: FrameType) -> str:
+    """The function's name; that of the op, where one path serves many."""
+    op = frame.f_locals.get("spec")
+    return getattr(op, "name", frame.f_code.co_name)
 
 
 def _is_users(frame: FrameType) -> bool:
@@ -101,12 +107,3 @@ class Retraces:
                 )
         self._calls.append(call)
         del self._calls[: -RETRACES - 1]
-
-
-def leaked(tensor: Any) -> str:
-    """For a tensor of a compiled program that is used outside of it."""
-    return message(
-        f"A tensor of shape {tuple(tensor.shape)} was made inside a tf.function and is used outside of it.",
-        why="inside, it stood for numbers that exist only while the compiled program runs",
-        fix="return it from the function, or keep it in a tf.Variable",
-    )

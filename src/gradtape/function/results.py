@@ -9,6 +9,7 @@ import numpy as np
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.variable import Variable
 from gradtape.errors import message
+from gradtape.ops.execution import Unstageable
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -32,7 +33,7 @@ def _leaf(leaf: Any, name: str) -> Any:
         return leaf.value()
     if isinstance(leaf, _VALUES):
         return convert_to_tensor(leaf)
-    if leaf is None or isinstance(leaf, (Tensor, IndexedSlices)) or hasattr(leaf, "_type_spec") or hasattr(leaf, "stack"):
+    if leaf is None or isinstance(leaf, (Tensor, IndexedSlices)) or hasattr(leaf, "_components") or hasattr(leaf, "stack"):
         return leaf
     raise TypeError(
         message(
@@ -54,6 +55,9 @@ class Results:
     """A result taken apart: the tensors that the program computes, and how to put a result together from new ones."""
 
     def __init__(self, result: Any) -> None:
+        for leaf in nest.flatten(result):
+            if leaf is not None and not isinstance(leaf, (Tensor, IndexedSlices)):
+                raise Unstageable(f"a result of type {type(leaf).__name__}")
         self._structure = nest.map_structure(lambda leaf: isinstance(leaf, IndexedSlices), result)
         self._leaves = expanded(result)
         # What is in NumPy memory was known while the program was made: it is the same at every call.

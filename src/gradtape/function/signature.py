@@ -31,7 +31,7 @@ class Call:
         if kwargs:
             leaves += nest.flatten(kwargs)
         self.tensors: list[Tensor] = []
-        self.plain = True  # every tensor holds numbers in one array
+        self.plain = True  # every tensor holds numbers, in one array
         self.leaves = leaves
         kinds = [self._kind(i, leaf) for i, leaf in enumerate(leaves)]
         self.kinds = tuple(kinds)
@@ -42,7 +42,7 @@ class Call:
         if type(leaf) is Tensor or type(leaf) is JaxTensor:
             array = leaf._array
             self.tensors.append(leaf)
-            if array.dtype.kind == "O":
+            if array.dtype.kind == "O" or (type(leaf) is JaxTensor and leaf._is_traced()):
                 self.plain = False
             return array.dtype, array.shape
         kind = type(leaf)
@@ -53,7 +53,7 @@ class Call:
         if isinstance(leaf, _ARRAYS) or is_jax(kind):
             self.leaves[i] = convert_to_tensor(leaf)
             return self._kind(i, self.leaves[i])
-        if isinstance(leaf, (Tensor, IndexedSlices)):
+        if isinstance(leaf, (Tensor, IndexedSlices)) or hasattr(leaf, "_components"):
             self.plain = False
         return _by_value(leaf)
 
@@ -74,6 +74,7 @@ class _Identity:
 
     def __init__(self, target: Any) -> None:
         self._number = id(target)
+        self._target: Callable[[], Any]
         try:
             self._target = weakref.ref(target)
         except TypeError:
@@ -108,20 +109,17 @@ def _shape_of(structure: Any) -> Any:
 
 def fitted(args: tuple, specs: Any) -> tuple:
     """The arguments as tensors of the given descriptions."""
-    wanted, given = nest.flatten(list(specs)), nest.flatten(list(args))
-    if len(wanted) != len(given):
+    try:
+        given = nest.flatten_up_to(specs, args)
+    except ValueError as error:
         raise TypeError(
-            message(
-                "The arguments do not match input_signature.",
-                received=f"{len(given)} values",
-                expected=f"{len(wanted)}: {wanted}",
-            )
-        )
-    leaves = [_fit(value, spec) for value, spec in zip(given, wanted)]
-    return tuple(nest.pack_sequence_as(list(specs), leaves))
+            message("The arguments do not match input_signature.", received=f"{args}", expected=f"{specs}")
+        ) from error
+    return nest.pack_sequence_as(specs, [fit(value, spec) for value, spec in zip(given, nest.flatten(specs))])
 
 
-def _fit(value: Any, spec: Any) -> Any:
+def fit(value: Any, spec: Any) -> Any:
+    """One argument as a tensor of its description."""
     if not isinstance(spec, TensorSpec):
         return value
     if isinstance(value, Variable):

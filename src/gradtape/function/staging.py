@@ -8,6 +8,7 @@ on to pull gradients back; the text is then cut in two, and what the second half
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
+from gradtape.function.packing import packs_of
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
-from gradtape.function.state import Snapshot, Tracing, held, hold
-from gradtape.values.convert import convert_to_tensor
+from gradtape.function.state import Snapshot, Tracing, held_by, hold
+from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
 
@@ -29,19 +31,37 @@ def is_tracer(array: Any) -> bool:
 
 
 class Piece:
-    """A compiled stretch of the program, with the names of its inputs."""
+    """A compiled stretch of the program, with the names of its inputs.
 
-    def __init__(self, text: Any, equations: list, inputs: dict[Any, Any], outputs: list) -> None:
+    ``packs`` come before all other inputs and outputs; ``packed`` are the positions of their parts among the outputs.
+    """
+
+    def __init__(
+        self, text: Any, equations: list, inputs: dict[Any, Any], outputs: list, packs: Any = (), packed: Any = ()
+    ) -> None:
         import jax
         from jax.extend import core
 
         used = {v for e in equations for v in e.invars if not isinstance(v, core.Literal)}
         used.update(v for v in outputs if not isinstance(v, core.Literal))
         wanted = {variable: name for variable, name in inputs.items() if variable in used}
-        self.names = list(wanted.values())
+        names = list(wanted.values())
+        inside = {("variable", v._key) for pack in packs for v in pack.variables}
+        self.names = [name for name in names if name not in inside]
         debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
         short = text.replace(constvars=[], invars=list(wanted), outvars=outputs, eqns=equations, debug_info=debug)
-        self.run = jax.jit(core.jaxpr_as_fun(core.ClosedJaxpr(short, ())))
+        program = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))
+
+        def unpacked(*given: Any) -> list:
+            values = dict(zip(self.names, given[len(packs) :]))
+            for pack, array in zip(packs, given):
+                values.update((("variable", v._key), part) for v, part in zip(pack.variables, pack.split(array)))
+            outs = program(*[values[name] for name in names])
+            taken = {i for positions in packed for i in positions}
+            joined = [jax.numpy.concatenate([outs[i].reshape(-1) for i in positions]) for positions in packed]
+            return joined + [out for i, out in enumerate(outs) if i not in taken]
+
+        self.run = jax.jit(unpacked if packs else program)
 
 
 def _needed(equations: list, outputs: list) -> list:
@@ -53,6 +73,16 @@ def _needed(equations: list, outputs: list) -> list:
             kept.append(equation)
             wanted.update(id(v) for v in equation.invars)
     return kept[::-1]
+
+
+def _keys(records: Any) -> Any:
+    return records if isinstance(records, dict) else ()
+
+
+def _constants(records: dict) -> set:
+    """The keys of what recorded operations read, and no operation made: should a tape watch one, it is not a constant."""
+    used = {key for record in records.values() if record[0] is not None for key in record[2]}
+    return used - records.keys() - {None, NUMBER}
 
 
 class _Captured:
@@ -85,9 +115,12 @@ class Program:
     """One compiled signature of a function: inputs, state, results; and the gradients, if it was made under a tape."""
 
     def __init__(self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool) -> None:
+        from jax import device_put
+
         from gradtape.xp import jax as JAX
 
-        self._scope = JAX.scope
+        self._scope, self._put = JAX.scope, device_put
+        self.constants: set = set()
         self._holes: dict[int, tuple[Any, Any]] = {}  # by identity: name, array
         self.state: Any
         self.state = state = Tracing(may_create, snapshot, self._lift)
@@ -108,7 +141,9 @@ class Program:
         }  # fmt: skip
         self.captures = bool(self._captured.keys - state.lifted.keys())
         self._last: dict[Any, tuple[Tensor, Any]] = {}  # by variable: a tensor that it held, and the same on the device
-        self._compile(text, counts)
+        with JAX.scope():
+            self._compile(text, counts, commit=snapshot is None)
+        self.stateful = bool(self.assigned or self.constant)
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
@@ -129,12 +164,13 @@ class Program:
     def _trace(self, body: Callable, call: Call, taped: bool) -> tuple[Any, tuple[int, int]]:
         import jax
 
-        counts = []
+        counts: list[int] = []
 
         def traced(*arrays: Any) -> list:
             tensors = [wrap(a) for a in arrays]
             args, kwargs = call.rebuild(tensors)
-            with GradientTape() if taped else _nothing() as tape:
+            tape = GradientTape()
+            with tape if taped else nullcontext():
                 if taped:
                     self.state.on_first_read = tape.accessed
                     tape.watch([t for t in tensors if t.dtype.is_trainable])
@@ -149,10 +185,11 @@ class Program:
             return outs + (self._gradients(tape, tensors) if taped else [])
 
         shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in call.tensors]
-        return jax.make_jaxpr(traced)(*shapes), tuple(counts)
+        return jax.make_jaxpr(traced)(*shapes), (counts[0], counts[1])
 
     def _gradients(self, tape: GradientTape, tensors: list[Tensor]) -> list:
         """The cotangents of all sources, which exist for those where ``self.connected``."""
+        self.constants = _constants(tape.records)
         targets = [t for t in self.results.tensors if t.dtype.is_trainable]
         upstream = [wrap(self._lift(("upstream", i), np.zeros(t._array.shape, t._array.dtype))) for i, t in enumerate(targets)]
         sources = [t for t in tensors if t.dtype.is_trainable]
@@ -162,31 +199,44 @@ class Program:
         self.connected = [g is not None for g in dense]
         return [g._array for g in dense if g is not None]
 
-    def _compile(self, closed: Any, counts: tuple[int, int]) -> None:
+    def _compile(self, closed: Any, counts: tuple[int, int], commit: bool) -> None:
+        import jax
+
         text = closed.jaxpr
+        shapes = {name[1]: (hole.shape, hole.dtype) for name, hole in self._holes.values() if name[0] == "variable"}
+        self.packs = packs_of(self.assigned, shapes) if commit and jax.default_backend() == "cpu" else []
+        place = {v._key: counts[0] + i for i, v in enumerate(self.assigned)}
+        packed = [[place[v._key] for v in pack.variables] for pack in self.packs]
+        self.alone = [v for v in self.assigned if not any(place[v._key] in positions for positions in packed)]
         inputs = {v: ("argument", i) for i, v in enumerate(text.invars)}
         self._constants = {}
         for i, (variable, value) in enumerate(zip(text.constvars, closed.consts)):
             name, _ = self._holes.get(id(value), (("constant", i), None))
             inputs[variable] = name
             if name[0] == "constant":
-                self._constants[name] = value
+                self._constants[name] = jax.device_put(np.asarray(value))  # once, not at every call
+        self.backward: Piece | None = None
+        self._handed_over = 0
         self.outputs, end = counts
         equations = _needed(text.eqns, text.outvars[:end])
         outputs = list(text.outvars[:end])
         if len(text.outvars) > end:
-            self.forward, self._handed_over, self.backward = _cut(text, equations, inputs, outputs, text.outvars[end:])
+            pieces = _cut(text, equations, inputs, outputs, text.outvars[end:], self.packs, packed)
+            self.forward, self._handed_over, self.backward = pieces
         else:
-            self.forward, self._handed_over, self.backward = Piece(text, equations, inputs, outputs), 0, None
-        self._arguments = [name[1] for name in self.forward.names if name[0] == "argument"]
+            self.forward = Piece(text, equations, inputs, outputs, self.packs, packed)
 
     # Running it
+
+    def captures_tracked(self) -> bool:
+        """Whether a recorder of this thread tracks a tensor that is a constant to the program."""
+        return self.captures or any(not self.constants.isdisjoint(_keys(r.records)) for r in thread.recorders)
 
     def snapshot(self, given: Snapshot | None) -> Snapshot:
         """What a call begins with: the variables as they are, and new random numbers."""
         if given is None:
-            return Snapshot({v._key: held(v) for v in self.variables}, [draw() for draw in self.draws])
-        return Snapshot({**{v._key: held(v) for v in self.variables}, **given.values}, given.draws)
+            return Snapshot(held_by(self.variables), [draw() for draw in self.draws])
+        return Snapshot({**held_by(self.variables), **given.values}, given.draws)
 
     def fits(self, start: Snapshot) -> bool:
         """Whether variables still have the shapes that the program was made for."""
@@ -195,11 +245,15 @@ class Program:
     def run(self, arrays: list, start: Snapshot, commit: bool) -> tuple[list[Tensor], list]:
         """The results of one call, and what its backward pass will need."""
         with self._scope():
-            outs = self.forward.run(*[self._input(name, arrays, start) for name in self.forward.names])
+            packs = [pack.gather(start) for pack in self.packs]
+            outs = self.forward.run(*packs, *[self._input(name, arrays, start) for name in self.forward.names])
+        packs, outs = outs[: len(packs)], outs[len(packs) :]
         tensors = self._wrapped(outs[: self.outputs])
         if commit:
-            end = self.outputs + len(self.assigned)
-            for variable, array in zip(self.assigned, outs[self.outputs : end]):
+            for pack, array in zip(self.packs, packs):
+                pack.hand_out(array)
+            end = self.outputs + len(self.alone)
+            for variable, array in zip(self.alone, outs[self.outputs : end]):
                 (tensor,) = self._wrapped([array])
                 tensor._key = variable._key
                 self._last[variable._key] = tensor, array
@@ -224,7 +278,9 @@ class Program:
         if kind == "variable":
             tensor = start.values[which]
             known = self._last.get(which)
-            return known[1] if known is not None and known[0] is tensor else tensor._array
+            if known is None or known[0] is not tensor:
+                known = self._last[which] = tensor, self._put(tensor._array)
+            return known[1]
         if kind == "draw":
             return start.draws[which]
         if kind == "constant":
@@ -240,7 +296,9 @@ class Program:
         return [wrap(np.asarray(a)) for a in arrays] if self.host else [wrap(a) for a in arrays]
 
 
-def _cut(text: Any, forward: list, inputs: dict, outputs: list, gradients: list) -> tuple[Piece, int, Piece]:
+def _cut(
+    text: Any, forward: list, inputs: dict, outputs: list, gradients: list, packs: list, packed: list
+) -> tuple[Piece, int, Piece]:
     """The forward piece, how many values it hands over, and the backward piece."""
     from jax.extend import core
 
@@ -249,14 +307,6 @@ def _cut(text: Any, forward: list, inputs: dict, outputs: list, gradients: list)
     made = {v for e in forward for v in e.outvars}
     read = [v for e in backward for v in e.invars] + list(gradients)
     shared = list(dict.fromkeys(v for v in read if not isinstance(v, core.Literal) and v in made))
-    first = Piece(text, forward, inputs, outputs + shared)
+    first = Piece(text, forward, inputs, outputs + shared, packs, packed)
     names = {**inputs, **{v: ("handed over", i) for i, v in enumerate(shared)}}
     return first, len(shared), Piece(text, backward, names, list(gradients))
-
-
-class _nothing:
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None

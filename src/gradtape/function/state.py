@@ -48,6 +48,13 @@ def held(variable: Variable) -> Tensor:
     return _cell.__get__(variable) if state is None else state.read(variable)
 
 
+def held_by(variables: list[Variable]) -> dict[Any, Tensor]:
+    """What these variables hold, by key."""
+    state = _thread.state
+    read = _cell.__get__ if state is None else state.read
+    return {v._key: read(v) for v in variables}
+
+
 def hold(variable: Variable, tensor: Tensor) -> None:
     """Replace what a variable holds, in the surrounding run if there is one."""
     state = _thread.state
@@ -151,9 +158,9 @@ def _has_value(variable: Variable) -> bool:
 class Tracing(State):
     """A run on tracers: variables and random numbers become inputs of the program that is being made."""
 
-    def __init__(self, may_create: bool, snapshot: Snapshot | None, lift: Callable[[Any], Any]) -> None:
+    def __init__(self, may_create: bool, snapshot: Snapshot | None, lift: Callable[[Any, Any], Any]) -> None:
         super().__init__(may_create, snapshot)
-        self.lift = lift  # from an array to a tracer that stands for any such array
+        self.lift = lift  # from a name and an array to a tracer that stands for any such array
         self.on_first_read: Callable[[Variable], None] = lambda variable: None
         self.draws: list[Callable[[], Any]] = []
 

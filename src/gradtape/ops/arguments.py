@@ -8,7 +8,7 @@ import numpy as np
 
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.values import dtypes
-from gradtape.values.convert import convert_to_tensor, wrong_dtype
+from gradtape.values.convert import Convertible, convert_to_tensor, wrong_dtype
 from gradtape.values.tensor import Tensor
 
 _BOOL = np.dtype(bool)
@@ -38,7 +38,7 @@ def integers(value: Any, label: str = "", what: str = "sizes") -> tuple[int, ...
             raise InvalidArgumentError(f"{what} input must be 1-D, not {dims(array.shape)} [Op:{label}]")
         return tuple(array.ravel().astype(np.int64).tolist())
     try:
-        return tuple([n if type(n) is int else n.__index__() for n in value])
+        return tuple([n if type(n) is int else (n._to_tensor() if isinstance(n, Convertible) else n).__index__() for n in value])
     except (AttributeError, TypeError):
         if any(isinstance(n, (list, tuple)) for n in value):
             raise InvalidArgumentError(f"{what} input must be 1-D, not {dims(np.shape(value))} [Op:{label}]") from None

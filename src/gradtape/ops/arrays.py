@@ -79,7 +79,8 @@ def split_sizes(parts: Any, length: int, axis: int) -> tuple[int, ...]:
 def concatenate(values: Any, axis: Any) -> Tensor:
     """Tensors joined along an axis."""
     if type(values) is not list and type(values) is not tuple:
-        values = [values] if isinstance(values, (Tensor, Convertible)) or not hasattr(values, "__iter__") else [*values]
+        alone = isinstance(values, (Tensor, Convertible, np.ndarray)) or not hasattr(values, "__iter__")
+        values = [values] if alone else [*values]
     axis = axis if type(axis) is int else integer(axis)
     if len(values) < 2:
         if not values:
@@ -112,8 +113,9 @@ def _concatenation_error(shapes: list, axis: int) -> None:
                 raise InvalidArgumentError(f"ConcatOp : Dimension {d} in both shapes must be equal: {pair}")
 
 
-def stack(values: Any, axis: int = 0) -> Tensor:
+def stack(values: Any, axis: Any = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
+    axis = axis if type(axis) is int else integer(axis)
     if isinstance(values, (Tensor, Convertible)):
         x = convert_to_tensor(values)
         return x if axis == 0 else stack(list(unstack(x, axis=0)), axis)

@@ -132,9 +132,14 @@ def _common_limits(have: dtypes.DType, wanted: dtypes.DType) -> tuple[Tensor, Te
     """The range of ``wanted`` within that of ``have``, rounded inwards to values of ``have``."""
     limits = []
     for own, other, inward in ((have.min, wanted.min, np.inf), (have.max, wanted.max, -np.inf)):
-        tighter = max(int(own), int(other)) if inward > 0 else min(int(own), int(other))
-        limit = have.as_numpy_dtype(tighter)
-        if have.is_floating and wanted.is_integer and (int(limit) < tighter if inward > 0 else int(limit) > tighter):
+        tighter = max(_whole(own), _whole(other)) if inward > 0 else min(_whole(own), _whole(other))
+        limit = have.as_numpy_dtype(float(tighter) if have.is_floating else tighter)
+        if have.is_floating and (_whole(limit) < tighter if inward > 0 else _whole(limit) > tighter):
             limit = np.nextafter(limit, have.as_numpy_dtype(inward))
         limits.append(convert_to_tensor(limit))
     return limits[0], limits[1]
+
+
+def _whole(limit: Any) -> int:
+    """A limit as a Python integer; NOTE: int() of a bfloat16 beyond int64 is wrong, of a float it is not."""
+    return limit if isinstance(limit, int) else int(float(limit))

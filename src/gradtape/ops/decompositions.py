@@ -252,15 +252,17 @@ def pseudo_inverse(x: Any, cutoff: Any) -> Tensor:
     if cutoff is None:
         cutoff = 10 * max(x._array.shape[-2:]) * np.finfo(real).eps
     limit = convert_to_tensor(cutoff, real)
-    if limit._array.ndim and limit._array.shape != x._array.shape[:-2]:
+    try:
+        limit = shape.broadcast_to(limit, shape=x._array.shape[:-2])
+    except InvalidArgumentError as error:
         raise ValueError(
             message(
                 f"Tensor's shape {x._array.shape} is not compatible with a cutoff for each matrix.",
                 received=f"rcond of shape {limit._array.shape}",
                 expected=f"a number, or shape {x._array.shape[:-2]}",
             )
-        )
-    return pinv(x, shape.broadcast_to(limit, shape=x._array.shape[:-2]))
+        ) from error
+    return pinv(x, limit)
 
 
 def lstsq(x: Any, y: Any, regularizer: Any, fast: bool) -> Tensor:

@@ -1,4 +1,4 @@
-"""Descriptions of our own classes that are not plain tensors: variables and sparse gradients."""
+"""Descriptions of our own classes that are not plain tensors: variables, sparse gradients, sparse and ragged tensors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.variable import Variable
+from gradtape.ops.ragged import RaggedTensor
+from gradtape.ops.sparse import SparseTensor
 from gradtape.values import dtypes
 from gradtape.values.shape import TensorShape
 from gradtape.values.spec import TypeSpec, describe, type_spec_from_value
@@ -63,8 +65,90 @@ class IndexedSlicesSpec(TypeSpec):
         return self._shape, self._dtype, self._indices_dtype, self._dense_shape_dtype, self._indices_shape
 
 
+class SparseTensorSpec(TypeSpec):
+    """The shape and element type of a `SparseTensor`."""
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+        self._shape, self._dtype = TensorShape(shape), dtypes.as_dtype(dtype)
+
+    @classmethod
+    def from_value(cls, value: SparseTensor) -> SparseTensorSpec:
+        """The description of this tensor."""
+        return cls(value.shape, value.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return self._dtype
+
+    @property
+    def rank(self) -> int | None:
+        return self._shape.rank
+
+    @property
+    def value_type(self) -> type:
+        return SparseTensor
+
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype
+
+
+class RaggedTensorSpec(TypeSpec):
+    """The shape and element types of a `RaggedTensor`, and how many levels of rows it has."""
+
+    def __init__(
+        self, shape: Any = None, dtype: Any = dtypes.float32, ragged_rank: int | None = None,
+        row_splits_dtype: Any = dtypes.int64,
+    ) -> None:  # fmt: skip
+        self._shape, self._dtype = TensorShape(shape), dtypes.as_dtype(dtype)
+        self._row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+        rank = self._shape.rank
+        if ragged_rank is None:
+            if rank is None:
+                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+            ragged_rank = rank - 1
+        if not isinstance(ragged_rank, int):
+            raise TypeError(f"Argument `ragged_rank` must be an int. Received {ragged_rank}.")
+        if rank is not None and ragged_rank >= rank:
+            raise ValueError(f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank}).")
+        self._ragged_rank = ragged_rank
+
+    @classmethod
+    def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
+        """The description of this tensor."""
+        return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return self._dtype
+
+    @property
+    def ragged_rank(self) -> int:
+        return self._ragged_rank
+
+    @property
+    def row_splits_dtype(self) -> dtypes.DType:
+        return self._row_splits_dtype
+
+    @property
+    def value_type(self) -> type:
+        return RaggedTensor
+
+    def _serialize(self) -> tuple:
+        return self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype
+
+
 describe(Variable, VariableSpec.from_value)
 describe(IndexedSlices, IndexedSlicesSpec.from_value)
 
 
 __all__ = ["IndexedSlicesSpec", "VariableSpec", "type_spec_from_value"]
+describe(SparseTensor, SparseTensorSpec.from_value)
+describe(RaggedTensor, RaggedTensorSpec.from_value)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import binary, op, pair, unary
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import UnimplementedError
 from gradtape.values import dtypes
+from gradtape.values.composite import Structured, hand_over, take_composites
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -240,11 +241,14 @@ _DISCARDED = "You are casting an input of type %s to an incompatible dtype %s. T
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """x in another dtype; the same object if it has that dtype already."""
     wanted = dtypes.as_dtype(dtype)
-    x = convert_to_tensor(x) if not isinstance(x, Tensor) else x
+    if not isinstance(x, Tensor):
+        if isinstance(x, Structured):
+            return hand_over(cast, (x, dtype), {})
+        x = convert_to_tensor(x)
     if x.dtype is wanted:
         return x
     if dtypes.string in (x.dtype, wanted):
-        raise InvalidArgumentError(message(f"Cast {x.dtype.name} to {wanted.name} is not supported [Op:Cast]"))
+        raise UnimplementedError(f"Cast {x.dtype.word} to {wanted.word} is not supported [Op:Cast]")
     if x.dtype.is_complex and not wanted.is_complex:
         from gradtape.core.callsite import logger
 
@@ -283,3 +287,7 @@ def true_divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def _different(x: Tensor, y: Tensor) -> TypeError:
     return TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+
+
+cast.elementwise = True  # type: ignore[attr-defined]
+take_composites(globals(), elementwise="stop_gradient")

@@ -134,7 +134,7 @@ class Generator:
                 low, high, key = (int(word) % _WORD for word in self._advance(count))
             return sample(key, high << 64 | low)
 
-        return draw
+        return random.per_element(draw)
 
     # Numbers
 

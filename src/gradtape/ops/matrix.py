@@ -12,7 +12,7 @@ from gradtape.ops import contract, elementwise, indexing, reduce, shape
 from gradtape.ops.arguments import axes as as_axes
 from gradtape.ops.arguments import check_axes, floating, integer, integers
 from gradtape.ops.statistics import euclidean_norm
-from gradtape.values.convert import convert_to_tensor
+from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
 # Products
@@ -109,7 +109,7 @@ def _contracted(x: Tensor, y: Tensor, axes: Any) -> tuple[list[int], list[int]]:
                 f"Received {count}, vs tensor dimensions {rank}."
             )
         return list(range(rank - count, rank)), list(range(count))
-    axes = axes.numpy().tolist() if isinstance(axes, Tensor) else axes
+    axes = axes.numpy().tolist() if isinstance(axes, (Tensor, Convertible)) else axes
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
     left, right = (list(integers(a)) for a in axes)
@@ -203,16 +203,19 @@ def _unbroadcast(tensors: list[Tensor], named: list[str], free: set[str]) -> tup
 def norm(x: Any, order: Any = "euclidean", axis: Any = None, keepdims: bool = False) -> Tensor:
     """A vector norm over all elements or one axis, or a matrix norm over two."""
     x = convert_to_tensor(x)
-    matrix = isinstance(axis, (list, tuple)) and len(axis) != 1
+    if np.ndim(getattr(axis, "_array", axis)):
+        axis = tuple(integers(axis))
+    matrix = isinstance(axis, tuple) and len(axis) != 1
     if matrix and (len(axis) != 2 or axis[0] == axis[1]):
-        raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {tuple(axis)}")
+        raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
     supported = ["euclidean", "fro", 1, 2, np.inf] if matrix else ["euclidean", 1, 2, np.inf]
     if order not in supported and (matrix or isinstance(order, str) or not order > 0):
         if matrix:
             raise ValueError(f"'ord' must be a supported matrix norm in {supported}, got {order}")
         raise ValueError(f"'ord' must be a supported vector norm, got {order}")
     axes = as_axes(axis)
-    floating("Sqrt", x)
+    if order not in (1, np.inf):
+        floating("Sqrt", x)
     check_axes("Sum", x._array.ndim, axes)
     if order in ("euclidean", "fro") or (order == 2 and not matrix):
         return euclidean_norm(x, axes, keepdims)

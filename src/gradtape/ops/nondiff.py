@@ -86,6 +86,7 @@ def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any,
     array = array.astype(np.int64) if array.dtype.kind not in "iu" else array
     if array.size and array.min() < 0:
         raise InvalidArgumentError("Input arr must be non-negative! [Op:DenseBincount]")
+    axis = axis if axis is None else integer(axis)
     if axis not in (None, 0, -1):
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
     size = int(array.max()) + 1 if array.size else 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradtape.ops.execution import on_the_host
 from gradtape.values import nest
+from gradtape.values.composite import Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -59,6 +60,8 @@ class _Text:
 def _shown(value: Any, summarize: int) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, Structured):
+        return _structured_text(value, summarize)
     if isinstance(value, (Tensor, Convertible)):
         return tensor_text(convert_to_tensor(value)._host(), summarize)
     if not nest.is_nested(value):
@@ -69,6 +72,25 @@ def _shown(value: Any, summarize: int) -> str:
         return _Text(_shown(part, summarize)) if isinstance(part, (Tensor, Convertible)) else part
 
     return pprint.pformat(nest.map_structure(leaf, value))
+
+
+def _structured_text(value: Any, summarize: int) -> str:
+    """A ragged tensor as nested lists, a sparse one by its parts."""
+    if hasattr(value, "to_list"):
+        return _list_text(value.to_list(), summarize)
+    indices, values, lengths = (tensor_text(part._host(), summarize) for part in value._components())
+    return f"'SparseTensor(indices={indices}, values={values}, shape={lengths})'"
+
+
+def _list_text(value: Any, summarize: int) -> str:
+    if isinstance(value, list):
+        parts = [_list_text(part, summarize) for part in value]
+        if summarize >= 0 and len(parts) > 2 * summarize:
+            parts[summarize : len(parts) - summarize] = ["..."]
+        return f"[{', '.join(parts)}]"
+    if isinstance(value, bytes):
+        return "'" + value.decode("utf-8", "backslashreplace") + "'"
+    return f"{value:f}" if isinstance(value, float) else str(value).lower()
 
 
 def tensor_text(array: np.ndarray, summarize: int = 3) -> str:

@@ -413,7 +413,7 @@ def _partition(value: Any, what: str) -> np.ndarray:
     """Splits, lengths or numbers of rows: a vector of int32 or int64."""
     if isinstance(value, (list, tuple)) and not len(value):
         return np.zeros(0, np.int64)
-    tensor = convert_to_tensor(value, dtype_hint=dtypes.int64)
+    tensor = convert_to_tensor(value, dtype_hint=None if hasattr(value, "dtype") else dtypes.int64)
     if tensor.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(message(f"{what} must have dtype int32 or int64", received=f"{tensor.dtype!r}"))
     if tensor._array.ndim != 1:

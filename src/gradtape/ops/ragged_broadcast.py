@@ -10,7 +10,7 @@ import numpy as np
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops import partition, shape
 from gradtape.ops.ragged import RaggedTensor
-from gradtape.ops.ragged_dense import _rows, _uniform, broadcast_rows, expand_first
+from gradtape.ops.ragged_dense import broadcast_rows, expand_first, leading_rows, uniform_rows
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -28,10 +28,10 @@ def elementwise(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _has_axes(value: Any) -> bool:
-    if isinstance(value, Convertible):
-        value = convert_to_tensor(value)
-    array = value._array if isinstance(value, Tensor) else value
-    return (isinstance(array, (np.ndarray, list, tuple)) and np.ndim(array) > 0) or (isinstance(value, Tensor) and array.ndim > 0)
+    """Whether an argument is an operand that takes part in broadcasting; numbers, dtypes and texts are passed on."""
+    if isinstance(value, (Tensor, Convertible)):
+        return convert_to_tensor(value)._array.ndim > 0
+    return isinstance(value, (np.ndarray, list, tuple)) and np.ndim(value) > 0
 
 
 def aligned(values: list) -> tuple[RaggedTensor, list]:
@@ -47,9 +47,7 @@ def aligned(values: list) -> tuple[RaggedTensor, list]:
     nested, uniform, rows = _meet(meeting)
     found = iter(rows)
     flat = [broadcast_rows(p.flat_values, next(found)) if isinstance(p, RaggedTensor) else p for p in parts]
-    template: Any = flat[parts.index(meeting[0])] if len(meeting) == 1 else next(
-        f for f, p in zip(flat, parts) if isinstance(p, RaggedTensor)
-    )
+    template: Any = next(values for values, part in zip(flat, parts) if isinstance(part, RaggedTensor))
     for splits, length in zip(reversed(nested), reversed(uniform)):
         template = RaggedTensor._of(template, splits, length)
     return template, flat
@@ -63,7 +61,8 @@ def _operand(value: Any, beside: RaggedTensor) -> Tensor:
 
 def _same_rows(x: RaggedTensor, y: RaggedTensor) -> bool:
     mine, theirs = x._nested(), y._nested()
-    return x._rank == y._rank and len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
+    same = x._rank == y._rank and len(mine) == len(theirs)
+    return same and all(a is b or np.array_equal(a, b) for a, b in zip(mine, theirs))
 
 
 def _deepened(value: Any, rank: int, levels: int) -> Any:
@@ -75,14 +74,14 @@ def _deepened(value: Any, rank: int, levels: int) -> Any:
         if missing <= 0:
             return value
         flat = value.flat_values
-        inner = _uniform(_rows(flat, missing), flat._array.shape[: missing + 1], value._splits.dtype)
+        inner = uniform_rows(leading_rows(flat, missing), flat._array.shape[: missing + 1], value._splits.dtype)
         return value.with_flat_values(inner)
     lead = rank - value._array.ndim
     if lead > levels:
         return value
     lengths = (1,) * lead + value._array.shape
     value = shape.reshape(value, shape=lengths)
-    return _uniform(_rows(value, levels), lengths[: levels + 1], np.dtype(np.int64))
+    return uniform_rows(leading_rows(value, levels), lengths[: levels + 1], np.dtype(np.int64))
 
 
 def _meet(parts: list[RaggedTensor]) -> tuple[list, list, list]:

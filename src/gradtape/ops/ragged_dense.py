@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import elementwise, indexing, partition, shape
+from gradtape.ops import indexing, partition, shape
 from gradtape.ops.nondiff import host
 from gradtape.ops.ragged import RaggedTensor, gather_rows, row_range
 from gradtape.ops.sparse import SparseTensor
@@ -35,7 +35,14 @@ def from_tensor(x: Tensor, lengths: Any, padding: Any, ragged_rank: int, splits_
     x.shape.with_rank_at_least(ragged_rank + 1)
     integers = dtypes.as_dtype(splits_dtype).numpy
     if isinstance(lengths, (list, tuple)) and any(np.ndim(level) for level in lengths):
-        return _cut_to_nested(x, [host(level).astype(integers) for level in lengths])
+        if ragged_rank not in (1, len(lengths)):
+            raise ValueError(
+                message(
+                    "If Argument `lengths` is a tuple of row_lengths, argument `ragged_rank` must be len(lengths)",
+                    received=f"{len(lengths)} levels of lengths and ragged_rank={ragged_rank}",
+                )
+            )
+        return _cut_to_nested(x, [_vector(level).astype(integers) for level in lengths])
     if padding is not None:
         kept = _without_padding(x, padding, ragged_rank)
     elif lengths is not None:
@@ -43,21 +50,21 @@ def from_tensor(x: Tensor, lengths: Any, padding: Any, ragged_rank: int, splits_
         if len(kept) != int(np.prod(x._array.shape[:ragged_rank])):
             raise ValueError(f"Shapes {x.shape[:ragged_rank]} and {np.shape(kept)} are incompatible")
     else:
-        return _uniform(_rows(x, ragged_rank), x._array.shape[: ragged_rank + 1], integers)
+        return uniform_rows(leading_rows(x, ragged_rank), x._array.shape[: ragged_rank + 1], integers)
     length = x._array.shape[ragged_rank]
     starts = np.arange(len(kept), dtype=np.int64) * length
-    inner = gather_rows(_rows(x, ragged_rank), partition.runs(starts, kept))
+    inner = gather_rows(leading_rows(x, ragged_rank), partition.runs(starts, kept))
     innermost = RaggedTensor._of(inner, partition.starting_at_zero(kept.astype(integers)))
-    return _uniform(innermost, x._array.shape[:ragged_rank], integers)
+    return uniform_rows(innermost, x._array.shape[:ragged_rank], integers)
 
 
-def _rows(x: Tensor, ragged_rank: int) -> Tensor:
+def leading_rows(x: Tensor, ragged_rank: int) -> Tensor:
     """The leading axes of a tensor as one."""
     count = int(np.prod(x._array.shape[: ragged_rank + 1]))
     return shape.reshape(x, shape=(count, *x._array.shape[ragged_rank + 1 :]))
 
 
-def _uniform(values: Any, lengths: tuple[int, ...], integers: Any) -> Any:
+def uniform_rows(values: Any, lengths: tuple[int, ...], integers: Any) -> Any:
     """Values, whose first axis stands for axes of these lengths, as rows of rows."""
     for axis in range(len(lengths) - 1, 0, -1):
         count = int(np.prod(lengths[:axis]))
@@ -75,7 +82,7 @@ def _vector(lengths: Any) -> np.ndarray:
 def _cut_to_nested(x: Tensor, levels: list[np.ndarray]) -> RaggedTensor:
     """Row lengths for several axes, the outermost first."""
     rank = len(levels)
-    ragged: Any = _uniform(_rows(x, rank), x._array.shape[: rank + 1], levels[0].dtype)
+    ragged: Any = uniform_rows(leading_rows(x, rank), x._array.shape[: rank + 1], levels[0].dtype)
     for depth, lengths in enumerate(levels):
         ragged = _shortened(ragged, lengths, depth)
     return ragged
@@ -84,7 +91,10 @@ def _cut_to_nested(x: Tensor, levels: list[np.ndarray]) -> RaggedTensor:
 def _shortened(ragged: Any, lengths: np.ndarray, depth: int) -> Any:
     if depth:
         return RaggedTensor._of(_shortened(ragged._values, lengths, depth - 1), ragged._splits)
-    starts, kept = ragged._splits[:-1], np.minimum(lengths, np.diff(ragged._splits))
+    starts = ragged._splits[:-1]
+    if lengths.shape != starts.shape:
+        raise ValueError(f"Shapes {starts.shape} and {lengths.shape} are incompatible")
+    kept = np.clip(lengths, 0, np.diff(ragged._splits))
     return RaggedTensor._of(gather_rows(ragged._values, partition.runs(starts, kept)), partition.starting_at_zero(kept))
 
 
@@ -157,8 +167,7 @@ def _default(value: Any, flat: Tensor) -> Tensor:
 
 def _dense_shape(ragged: RaggedTensor, wanted: Any) -> tuple[int, ...]:
     bounds = ragged._bounds()
-    uniform = [n for n in ragged.shape]
-    found = [int(u) if u is not None else b for u, b in zip(uniform, bounds)]
+    found = [bound if uniform is None else uniform for uniform, bound in zip(ragged.shape, bounds)]
     if wanted is None:
         return tuple(found)
     asked: list[int | None] = (
@@ -206,7 +215,7 @@ def as_ragged(values: Any) -> RaggedTensor:
     """A tensor of at least two axes as a ragged one."""
     if isinstance(values, RaggedTensor):
         return values
-    return _uniform(_rows(values, 1), values._array.shape[:2], np.int64)
+    return uniform_rows(leading_rows(values, 1), values._array.shape[:2], np.int64)
 
 
 def getitem(ragged: Any, key: Any) -> Any:
@@ -231,7 +240,7 @@ def _read(ragged: Any, items: list) -> Any:
         return expand_first(inner)
     rows = len(ragged._splits) - 1
     if not isinstance(first, slice):
-        at = _position(first, rows)
+        at = _row(first, rows)
         return _read(row_range(ragged._values, int(ragged._splits[at]), int(ragged._splits[at + 1])), rest)
     picked = ragged if first == slice(None) else gather_rows(ragged, np.arange(rows)[_plain(first)])
     return _read_inner(picked, rest)
@@ -251,40 +260,40 @@ def _read_inner(ragged: RaggedTensor, items: list) -> Any:
         return ragged
     first, *rest = items
     if first is None:
-        return RaggedTensor._of(_read_inner_values(ragged, rest), np.arange(len(ragged._splits)), 1)
+        return RaggedTensor._of(_read_inner(ragged, rest), np.arange(len(ragged._splits)), 1)
     if not isinstance(first, slice):
         if ragged._uniform is None:
             raise ValueError(
                 message("Cannot index into an inner ragged dimension.", fix="slice it: x[:, 0:1], or x.to_tensor()[:, 0]")
             )
-        at = ragged._splits[:-1] + _position(first, ragged._uniform)
+        at = ragged._splits[:-1] + _row(first, ragged._uniform)
         picked = gather_rows(ragged._values, at)
         return _read(picked, [slice(None), *rest])
     if first != slice(None):
-        splits, elements = partition.cut(ragged._splits, _plain(first))
-        ragged = RaggedTensor._of(gather_rows(ragged._values, elements), splits)
+        part = _plain(first)
+        splits, elements = partition.cut(ragged._splits, part)
+        uniform = None if ragged._uniform is None else len(range(*part.indices(ragged._uniform)))
+        ragged = RaggedTensor._of(gather_rows(ragged._values, elements), splits, uniform)
     return ragged.with_values(_read(ragged._values, [slice(None), *rest])) if rest else ragged
-
-
-def _read_inner_values(ragged: RaggedTensor, items: list) -> Any:
-    return _read_inner(ragged, items) if items else ragged
 
 
 def _plain(part: slice) -> slice:
     start, stop, step = (None if n is None else int(n) for n in (part.start, part.stop, part.step))
     if step == 0:
-        raise InvalidArgumentError("slice step cannot be zero")
+        raise InvalidArgumentError("strides[0] must be non-zero")
     return slice(start, stop, step)
 
 
-def _position(item: Any, length: int) -> int:
-    if isinstance(item, Tensor):
-        item = host(item)
+def _row(item: Any, length: int) -> int:
+    """An index as a number from 0."""
     if not hasattr(item, "__index__"):
-        raise TypeError(message(f"Cannot read a RaggedTensor at {item!r}.", expected="integers, slices, None or Ellipsis"))
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
+            f"indices, got {item!r}"
+        )
     at = item.__index__()
     if not -length <= at < length:
-        raise InvalidArgumentError(f"slice index {at} of dimension 0 out of bounds. [Op:StridedSlice]")
+        raise IndexError(message(f"Row key {at} out of bounds", received=f"{length} rows"))
     return at % length
 
 
@@ -294,9 +303,3 @@ def broadcast_rows(values: Any, rows: np.ndarray) -> Any:
     if len(rows) == count and (rows == np.arange(count)).all():
         return values
     return gather_rows(values, rows)
-
-
-def zeros(ragged: RaggedTensor, dtype: Any = None) -> Tensor:
-    """Zeros for the values of a ragged tensor."""
-    flat = ragged.flat_values
-    return elementwise.zeros_like(flat if dtype is None else elementwise.cast(flat, dtype))

@@ -7,39 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.ops import contract, elementwise, partition, ragged_reduce, ragged_shape, reduce, shape
+from gradtape.ops import contract, elementwise, nn, partition, ragged_reduce, ragged_shape, reduce, shape
 from gradtape.ops.ragged import RaggedTensor, gather_rows
 from gradtape.ops.ragged_broadcast import elementwise as map_flat
+from gradtape.values.composite import structured_in
 from gradtape.values.tensor import Tensor, wrap
 
-_ELEMENTWISE_OPS = {"astype", "bitcast", "identity", "where", "clip", "leaky_relu", "silu", "polygamma", "zeta", "betainc"}
-_OTHERS = {contract.matmul}
+_ELEMENTWISE_OPS = frozenset(
+    "astype betainc bitcast clip divide_no_nan identity leaky_relu multiply_no_nan polygamma silu where xdivy xlog1py xlogy "
+    "zeta".split()
+)
+"""Those that are not of one or two arrays without attributes; of these all but matmul are elementwise."""
 
 
 def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The function of arguments of which at least one is ragged."""
-    own = FUNCTIONS.get(function.__name__)
-    if own is not None and not (own is ragged_shape.where and len(args) + len(kwargs) > 1):
-        return own(*args, **kwargs)
-    if _is_elementwise(function):
-        return map_flat(function, args, kwargs)
-    ragged = next(value for value in (*args, *kwargs.values()) if isinstance(value, RaggedTensor))
-    return ragged._to_tensor()  # says that this function does not take it
-
-
-def _is_elementwise(function: Any) -> bool:
     op = getattr(function, "op", None)
     if op is None:
-        return getattr(function, "elementwise", False)
-    return (op.paired and function not in _OTHERS) or op.name in _ELEMENTWISE_OPS
+        own = FUNCTIONS.get(function.__name__)
+        if own is not None:
+            return own(*args, **kwargs)
+        is_elementwise = getattr(function, "elementwise", False)
+    else:
+        is_elementwise = (op.paired and op is not contract.matmul.op) or op.name in _ELEMENTWISE_OPS
+    if is_elementwise:
+        return map_flat(function, args, kwargs)
+    return structured_in((*args, *kwargs.values()))._to_tensor()  # type: ignore[union-attr]  # says that it is refused
+
+
+def _where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """A choice between x and y, or the index vectors of the true elements."""
+    if x is None and y is None:
+        return ragged_shape.nonzero(condition)
+    return map_flat(elementwise.where, (condition, x, y), {})
 
 
 def _rank(input: RaggedTensor, name: str | None = None) -> Tensor:
     return wrap(np.asarray(input._rank, np.int32))
-
-
-def _stop_gradient(input: RaggedTensor, name: str | None = None) -> RaggedTensor:
-    return input.with_flat_values(elementwise.stop_gradient(input.flat_values))
 
 
 def _cumsum(
@@ -54,16 +58,21 @@ def _cumsum(
     return x.with_flat_values(gather_rows(rows, np.flatnonzero(place >= 0)))
 
 
+def _embedding_lookup(params: Any, ids: RaggedTensor, max_norm: float | None = None, name: str | None = None) -> RaggedTensor:
+    return ids.with_flat_values(nn.embedding_lookup(params, ids.flat_values, max_norm))
+
+
 FUNCTIONS: dict[str, Callable] = {
     **{name: getattr(ragged_shape, name) for name in (
-        "concat", "expand_dims", "gather", "reshape", "reverse", "split", "squeeze", "stack", "tile", "where",
+        "concat", "expand_dims", "gather", "reshape", "reverse", "split", "squeeze", "stack", "tile",
     )},
     **{name: getattr(ragged_reduce, name) for name in (
         "add_n", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
         "reduce_std", "reduce_sum", "reduce_variance", "size", "softmax",
     )},
     "cumsum": _cumsum,
+    "embedding_lookup": _embedding_lookup,
     "rank": _rank,
-    "stop_gradient": _stop_gradient,
+    "where": _where,
 }  # fmt: skip
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, message
-from gradtape.ops import partition
+from gradtape.ops import partition, shape
+from gradtape.ops.arguments import indices as as_indices
+from gradtape.ops.arguments import integer
 from gradtape.ops.nondiff import host
-from gradtape.ops.ragged import RaggedTensor
+from gradtape.ops.ragged import RaggedTensor, gather_rows
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -39,7 +41,10 @@ def constant(pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any,
     else:
         levels = max(depth - 1, 0) if ragged_rank is None else ragged_rank
         if levels > 0 and levels >= depth and _scalar_depth(pylist) is not None:
-            raise ValueError(f"Invalid pylist={pylist!r}, incompatible with ragged_rank={ragged_rank}")
+            raise ValueError(
+                f"pylist has scalar values depth {depth}, but ragged_rank={levels} requires scalar value depth greater "
+                f"than {levels}"
+            )
         inner = _uniform_inner(pylist, levels)
     nested, flat = [], list(pylist)
     for _ in range(levels):
@@ -97,16 +102,16 @@ def _uniform_inner(pylist: Any, levels: int) -> tuple[int, ...]:
     return tuple(lengths)
 
 
+_KINDS = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+
+
 def ranges(starts: Any, limits: Any, deltas: Any, dtype: Any, splits_dtype: Any) -> RaggedTensor:
     """start, start + delta, … below limit, for each row."""
     if limits is None:
         starts, limits = 0, starts
     parts = [convert_to_tensor(part, dtype) for part in (starts, limits, deltas)]
-    if dtype is None:
-        widest = np.result_type(*[part._array.dtype for part in parts])
-        arrays = [host(part).astype(widest) for part in parts]
-    else:
-        arrays = [host(part) for part in parts]
+    widest = max([part.dtype for part in parts], key=_KINDS.index)
+    arrays = [host(part).astype(widest.numpy) for part in parts]
     if any(array.ndim > 1 for array in arrays):
         raise InvalidArgumentError("starts, limits and deltas must be scalars or vectors")
     sizes = {len(array) for array in arrays if array.ndim}
@@ -122,6 +127,25 @@ def ranges(starts: Any, limits: Any, deltas: Any, dtype: Any, splits_dtype: Any)
     return RaggedTensor._of(wrap(values.astype(start.dtype)), splits)
 
 
+def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any) -> RaggedTensor:
+    """One row for each number: the slices of data that have it."""
+    x, numbers, count = convert_to_tensor(data), host(as_indices(partitions, "DynamicPartition")), integer(num_partitions)
+    if x._array.shape[: numbers.ndim] != numbers.shape:
+        raise ValueError(
+            message(
+                f"Shapes {numbers.shape} and {x._array.shape[: numbers.ndim]} are incompatible",
+                received=f"data of shape {x._array.shape}",
+                expected="partitions with the shape of the leading axes of data",
+            )
+        )
+    flat = numbers.ravel()
+    if ((flat < 0) | (flat >= count)).any():
+        raise InvalidArgumentError(message("partitions must be less than num_partitions", received=f"{flat.tolist()[:8]}"))
+    rows = shape.reshape(x, shape=(flat.size, *x._array.shape[numbers.ndim :]))
+    lengths = np.bincount(flat, minlength=count).astype(numbers.dtype)
+    return RaggedTensor._of(gather_rows(rows, np.argsort(flat, kind="stable")), partition.starting_at_zero(lengths))
+
+
 def map_flat_values(op: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A function of the flat values of ragged arguments, in lists too, which all have the same rows."""
     template: list[RaggedTensor] = []
@@ -129,7 +153,7 @@ def map_flat_values(op: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     def flat(value: Any) -> Any:
         if isinstance(value, RaggedTensor):
             if template and not _same(template[0], value):
-                raise ValueError("Inputs must have identical ragged splits")
+                raise InvalidArgumentError("partitions have incompatible row_splits: the arguments have different rows")
             template.append(value)
             return value.flat_values
         return type(value)(map(flat, value)) if isinstance(value, (list, tuple)) else value

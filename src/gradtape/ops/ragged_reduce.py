@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.ops import elementwise, partition, reduce, segments
+from gradtape.ops import elementwise, indexing, partition, reduce, segments, shape
 from gradtape.ops.arguments import integers
 from gradtape.ops.ragged import RaggedTensor
 from gradtape.ops.ragged_broadcast import elementwise as map_flat
@@ -45,7 +45,7 @@ def reducer(segment: Callable, dense: Callable) -> Callable:
     def call(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
         if axis is None:
             out: Any = dense(input_tensor.flat_values)
-            return wrap(out._array.reshape((1,) * input_tensor._rank)) if keepdims else out
+            return shape.reshape(out, shape=(1,) * input_tensor._rank) if keepdims else out
         found = sorted({input_tensor._axis(a) for a in integers(axis)}, reverse=True)
         out = input_tensor
         for at in found:
@@ -62,10 +62,18 @@ def _truth(function: Callable) -> Callable:
     return lambda x, ids, count: elementwise.cast(function(elementwise.cast(x, "int32"), ids, count), "bool")
 
 
+def _log_sum_exp(x: Tensor, ids: Tensor, count: int) -> Tensor:
+    """log Σ eˣ, without overflow; -inf where there is nothing."""
+    largest = elementwise.stop_gradient(segments._max(x, ids, count))
+    total = segments._sum(elementwise.exp(elementwise.subtract(x, indexing.take(largest, ids, axis=0))), ids, count)
+    return elementwise.add(elementwise.log(total), largest)
+
+
 reduce_sum = reducer(segments._sum, reduce.sum)
 reduce_prod = reducer(segments._prod, reduce.prod)
 reduce_max = reducer(segments._max, reduce.max)
 reduce_min = reducer(segments._min, reduce.min)
+reduce_logsumexp = reducer(_log_sum_exp, reduce.logsumexp)
 reduce_any = reducer(_truth(segments._sum), reduce.any)
 reduce_all = reducer(_truth(segments._prod), reduce.all)
 
@@ -74,30 +82,20 @@ def reduce_mean(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = F
     """Sum over count; nan where there is nothing."""
     ones = input_tensor.with_flat_values(elementwise.ones_like(input_tensor.flat_values))
     total, count = (reduce_sum(x, axis, keepdims) for x in (input_tensor, ones))
-    return _each(elementwise.floor_divide if input_tensor.dtype.is_integer else elementwise.divide, total, count)
+    return _each(elementwise.true_divide, total, count)
 
 
 def reduce_variance(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """The mean of |x - mean(x)|²."""
-    mean = reduce_mean(input_tensor, axis, axis is not None)
-    deviation = _each(elementwise.subtract, input_tensor, mean)
-    return reduce_mean(_each(elementwise.square, deviation), axis, keepdims)
+    """The mean of x² minus the square of the mean, around the mean of everything, so that no digits are lost."""
+    x = elementwise.cast(input_tensor, "float64") if input_tensor.dtype.is_integer else input_tensor
+    x = _each(elementwise.subtract, x, elementwise.stop_gradient(reduce_mean(x)))
+    square = _each(elementwise.square, reduce_mean(x, axis, keepdims))
+    return _each(elementwise.subtract, reduce_mean(_each(elementwise.square, x), axis, keepdims), square)
 
 
 def reduce_std(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
     """√variance."""
     return _each(elementwise.sqrt, reduce_variance(input_tensor, axis, keepdims))
-
-
-def reduce_logsumexp(input_tensor: RaggedTensor, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Any:
-    """log Σ eˣ, without overflow."""
-    if axis is None:
-        return reduce.logsumexp(input_tensor.flat_values)
-    largest = _each(elementwise.stop_gradient, reduce_max(input_tensor, axis, True))
-    total = reduce_sum(_each(elementwise.exp, _each(elementwise.subtract, input_tensor, largest)), axis, keepdims)
-    if not keepdims:
-        largest = _each(elementwise.stop_gradient, reduce_max(input_tensor, axis))
-    return _each(elementwise.add, _each(elementwise.log, total), largest)
 
 
 def _each(function: Callable, *args: Any) -> Any:

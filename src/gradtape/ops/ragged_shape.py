@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, message
-from gradtape.ops import indexing, partition, shape
+from gradtape.ops import indexing, partition
+from gradtape.ops import shape as shapes
 from gradtape.ops.arguments import integer, integers
 from gradtape.ops.nondiff import host
 from gradtape.ops.ragged import RaggedTensor, gather_rows
-from gradtape.ops.ragged_dense import _uniform, as_ragged, expand_first
+from gradtape.ops.ragged_dense import as_ragged, expand_first, uniform_rows
+from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
@@ -19,7 +22,7 @@ from gradtape.values.tensor import Tensor, wrap
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
     """A new axis of length 1."""
     if not isinstance(input, RaggedTensor):
-        return shape.expand_dims(input, axis=axis)
+        return shapes.expand_dims(input, axis=axis)
     axis, rank = integer(axis), input._rank
     if not -rank - 1 <= axis <= rank:
         raise ValueError(f"axis={axis} out of bounds: expected {-rank - 1}<=axis<{rank + 1}")
@@ -43,7 +46,7 @@ def squeeze(input: RaggedTensor, axis: Any = None, name: str | None = None) -> A
 
 def _squeezed(value: Any, axis: int) -> Any:
     if not isinstance(value, RaggedTensor):
-        return shape.squeeze(value, axis=axis)
+        return shapes.squeeze(value, axis=axis)
     if axis > 1:
         return value.with_values(_squeezed(value._values, axis - 1))
     lengths = np.diff(value._splits) if axis else np.array([len(value._splits) - 1])
@@ -60,7 +63,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     parts = [value if isinstance(value, RaggedTensor) else convert_to_tensor(value) for value in values]
     ranks = {part._rank if isinstance(part, RaggedTensor) else part._array.ndim for part in parts}
     if len(ranks) > 1:
-        raise ValueError(message("all inputs must have the same rank.", received=f"ranks {sorted(ranks)}"))
+        shown = next(p.shape for p in parts[1:] if p.shape.rank != parts[0].shape.rank)
+        raise ValueError(f"Shape {shown} must have rank {parts[0].shape.rank}")
     rank, at = ranks.pop(), integer(axis)
     if not -rank <= at < rank:
         raise ValueError(f"axis={at} out of bounds: expected {-rank}<=axis<{rank}")
@@ -69,7 +73,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
 
 def _joined(parts: list, axis: int) -> Any:
     if not any(isinstance(part, RaggedTensor) for part in parts):
-        return shape.concatenate(*parts, axis=axis)
+        return shapes.concatenate(*parts, axis=axis)
     ragged = [as_ragged(part) for part in parts]
     if axis == 0:
         levels = max(part.ragged_rank for part in ragged)
@@ -95,15 +99,17 @@ def _to_levels(part: RaggedTensor, levels: int) -> RaggedTensor:
 
 def _stacked_rows(parts: list) -> Any:
     if not isinstance(parts[0], RaggedTensor):
-        return shape.concatenate(*parts, axis=0)
+        return shapes.concatenate(*parts, axis=0)
     lengths = np.concatenate([np.diff(part._splits) for part in parts])
     return RaggedTensor._of(_stacked_rows([part._values for part in parts]), partition.starting_at_zero(lengths))
 
 
 def _same_row_count(parts: list[RaggedTensor]) -> None:
     counts = [len(part._splits) - 1 for part in parts]
-    if len(set(counts)) > 1:
-        raise InvalidArgumentError(message("Input tensors have incompatible shapes.", received=f"numbers of rows {counts}"))
+    at = next((i for i, count in enumerate(counts) if count != counts[0]), 0)
+    if at:
+        text = f"Input tensors at index 0 (=x) and {at} (=y) have incompatible shapes."
+        raise InvalidArgumentError(message(text, received=f"numbers of rows {counts}"))
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
@@ -113,12 +119,12 @@ def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
         raise ValueError("rt_inputs may not be empty.")
     rank = parts[0]._rank if isinstance(parts[0], RaggedTensor) else parts[0]._array.ndim
     at = integer(axis) + (rank + 1 if integer(axis) < 0 else 0)
-    if at == 0 and not any(isinstance(part, RaggedTensor) for part in parts):
-        lengths = [part._array.shape[0] if part._array.ndim else 1 for part in parts]
-        rows = [part if part._array.ndim else shape.expand_dims(part, axis=0) for part in parts]
-        if not parts[0]._array.ndim:
-            return shape.concatenate(*rows, axis=0)
-        return RaggedTensor.from_row_lengths(_joined(rows, 0), lengths)
+    if rank == 0:
+        return shapes.stack(*parts, axis=0)
+    if rank == 1 and at == 0:
+        return RaggedTensor.from_row_lengths(_joined(parts, 0), np.array([part._array.shape[0] for part in parts], np.int32))
+    if rank > 1:
+        parts = [as_ragged(part) for part in parts]
     return _joined([expand_dims(part, at) for part in parts], at)
 
 
@@ -151,12 +157,17 @@ def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: int 
     rows, sizes = len(value._splits) - 1, integers(num_or_size_splits)
     if np.ndim(num_or_size_splits) == 0:
         if sizes[0] <= 0 or rows % sizes[0]:
-            raise InvalidArgumentError(f"Cannot exactly split the first axis of length {rows} into {sizes[0]} parts")
+            raise InvalidArgumentError(
+                message(
+                    "Cannot exactly split the `axis` dimension of `value` with the given `num_or_size_split`.",
+                    received=f"{rows} rows and {sizes[0]} parts",
+                )
+            )
         sizes = (rows // sizes[0],) * sizes[0]
     if sum(sizes) != rows:
         raise InvalidArgumentError(f"The lengths {sizes} do not add up to {rows} rows")
     ends = np.cumsum((0, *sizes))
-    return [gather_rows(value, np.arange(start, end)) for start, end in zip(ends[:-1], ends[1:])]
+    return [gather_rows(value, np.arange(start, end)) for start, end in itertools.pairwise(ends)]
 
 
 def reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> RaggedTensor:
@@ -169,7 +180,7 @@ def reverse(tensor: RaggedTensor, axis: Any, name: str | None = None) -> RaggedT
 
 def _reversed(value: Any, axis: int) -> Any:
     if not isinstance(value, RaggedTensor):
-        return shape.flip(value, axis=(axis,))
+        return shapes.flip(value, axis=(axis,))
     if axis == 0:
         return gather_rows(value, np.arange(len(value._splits) - 1)[::-1])
     if axis == 1:
@@ -178,11 +189,9 @@ def _reversed(value: Any, axis: int) -> Any:
     return value.with_values(_reversed(value._values, axis - 1))
 
 
-def reshape(tensor: RaggedTensor, shape_: Any, name: str | None = None) -> Tensor:
-    """All elements in one axis: the one shape that a ragged tensor is sure to fit."""
-    if integers(shape_) != (-1,):
-        raise ValueError(message("A ragged tensor reshapes to [-1] only.", received=f"{shape_}", fix="x.to_tensor() first"))
-    return shape.reshape(tensor.flat_values, shape=(-1,))
+def reshape(tensor: RaggedTensor, shape: Any, name: str | None = None) -> Tensor:
+    """All elements, in order, in a dense shape."""
+    return shapes.reshape(tensor.flat_values, shape=integers(shape))
 
 
 # Picking
@@ -210,7 +219,7 @@ def gather(
     _check_rows(where, len(params._splits) - 1)
     if not where.ndim:
         return params[int(where)]
-    return _uniform(gather_rows(params, where.ravel()), where.shape, params._splits.dtype)
+    return uniform_rows(gather_rows(params, where.ravel()), where.shape, params._splits.dtype)
 
 
 def _is_ragged(value: Any) -> bool:
@@ -233,7 +242,7 @@ def _gather_in_rows(params: RaggedTensor, indices: RaggedTensor) -> RaggedTensor
     return indices.with_values(gather_rows(params._values, params._splits[:-1][rows] + where))
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def nonzero(condition: RaggedTensor) -> Tensor:
     """The index vectors of the true elements."""
     flat = host(condition.flat_values)
     places = partition.coordinates(condition._nested())
@@ -247,8 +256,8 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     A mask of n axes keeps the first n - 1 axes of the data and leaves out elements of the n-th.
     """
     data = data if isinstance(data, RaggedTensor) else convert_to_tensor(data)
-    mask = mask if isinstance(mask, RaggedTensor) else convert_to_tensor(mask)
-    if mask.dtype.name != "bool":
+    mask = mask if isinstance(mask, RaggedTensor) else convert_to_tensor(mask, dtypes.bool_)
+    if mask.dtype is not dtypes.bool_:
         raise ValueError(f"Tensor conversion requested dtype bool for Tensor with dtype {mask.dtype.name}")
     rank = mask._rank if isinstance(mask, RaggedTensor) else mask._array.ndim
     if not rank:

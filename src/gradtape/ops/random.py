@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.batching import Batched, NotVectorizable
+from gradtape.core.context import thread
 from gradtape.core.custom import record_custom
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
@@ -73,7 +75,7 @@ class _Streams:
         def draw_at_each_call(sample: Sample, blocks: int) -> Any:
             return staging.draw(lambda: draw(sample, blocks), sample(0, 0))
 
-        return draw_at_each_call if staging.inside else draw
+        return draw_at_each_call if staging.inside else per_element(draw)
 
     def _next(self, name: tuple | None) -> tuple[int, int]:
         if name in self.open:
@@ -112,6 +114,30 @@ def index(value: Any, what: str) -> int:
         raise TypeError(
             message(f"The {what} must be an integer.", received=f"{value!r} of type {type(value).__name__}")
         ) from error
+
+
+# Inside vectorized_map
+
+
+def per_element(draw: Source) -> Source:
+    """Inside a batch, a draw for each of its elements, in the order in which a loop would draw."""
+
+    def drawn(sample: Sample, blocks: int) -> Any:
+        if not thread.batch:
+            return draw(sample, blocks)
+        rows = np.stack([draw(sample, blocks) for _ in range(math.prod(thread.batch))])
+        value: Any = rows.reshape(*thread.batch, *rows.shape[1:])
+        for level in range(1, len(thread.batch) + 1):
+            value = Batched(value if level == 1 else wrap(value), level)
+        return value
+
+    return drawn
+
+
+def one_at_a_time(what: str) -> None:
+    """Refuse to draw for all elements of a batch at once; `vectorized_map` then loops."""
+    if thread.batch:
+        raise NotVectorizable(f"{what} is done one element at a time.")
 
 
 # Arguments
@@ -323,6 +349,7 @@ def _positive(array: np.ndarray, name: str) -> None:
 
 def gamma_from(source: Source, shape: Any, alpha: Any, beta: Any, dtype: Any) -> Tensor:
     """``shape`` samples of each Gamma(alpha, rate beta)."""
+    one_at_a_time("Drawing gamma samples")
     leading, kind = lengths_of(shape), dtypes.as_dtype(dtype)
     concentration = _parameter(alpha, kind, "alpha")
     rate = _parameter(1.0 if beta is None else beta, kind, "beta")
@@ -336,6 +363,7 @@ def gamma_from(source: Source, shape: Any, alpha: Any, beta: Any, dtype: Any) ->
 
 def poisson_from(source: Source, shape: Any, lam: Any, dtype: Any) -> tuple[np.ndarray, Tensor]:
     """``shape`` samples of each Poisson(lam), and lam as a tensor."""
+    one_at_a_time("Drawing Poisson samples")
     leading, kind = lengths_of(shape), dtypes.as_dtype(dtype)
     if kind not in SAMPLED:
         raise accepted(kind, SAMPLED)
@@ -347,6 +375,7 @@ def poisson_from(source: Source, shape: Any, lam: Any, dtype: Any) -> tuple[np.n
 
 def binomial_from(source: Source, shape: Any, counts: Any, probs: Any, dtype: Any) -> Tensor:
     """Numbers of successes in ``counts`` trials of probability ``probs``."""
+    one_at_a_time("Drawing binomial samples")
     size, kind = lengths_of(shape), dtypes.as_dtype(dtype)
     trials = np.asarray(convert_to_tensor(counts))
     chance = np.asarray(convert_to_tensor(probs)).astype(np.float64)
@@ -363,6 +392,7 @@ def binomial_from(source: Source, shape: Any, counts: Any, probs: Any, dtype: An
 
 def shuffled_from(source: Source, value: Any) -> Tensor:
     """The slices along the first axis in random order."""
+    one_at_a_time("Shuffling")
     array = convert_to_tensor(value)._array
     if not array.ndim:
         return wrap(array)

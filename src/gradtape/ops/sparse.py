@@ -47,7 +47,9 @@ class SparseTensor(Structured):
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         if not all(hasattr(sparse_tensor_value, part) for part in ("indices", "values", "dense_shape")):
-            raise TypeError(f"Argument sparse_tensor_value={sparse_tensor_value} is neither SparseTensor nor SparseTensorValue.")
+            raise TypeError(
+                f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor SparseTensorValue."
+            )
         return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
 
     @property
@@ -91,19 +93,15 @@ class SparseTensor(Structured):
         return self._values.graph
 
     def consumers(self) -> list:
-        return self._values.consumers()
+        return []  # eager values are computed already
 
     def set_shape(self, shape: Any) -> None:
         if not self.shape.is_compatible_with(shape):
-            raise ValueError(f"Shapes {self.shape} and {TensorShape(shape)} are incompatible")
+            raise ValueError(f"Shapes {self.shape} and {TensorShape(shape)} are not compatible")
 
     def with_values(self, new_values: Any) -> SparseTensor:
         """The same places with other values."""
         return SparseTensor(self._indices, new_values, self._dense_shape)
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """The value as NumPy arrays."""
-        return SparseTensor(self._indices.numpy(), self._values.numpy(), self._dense_shape.numpy())
 
     def __mul__(self, other: Any) -> SparseTensor:
         from gradtape.ops import sparse_functions
@@ -149,7 +147,7 @@ def _check(indices: Tensor, values: Tensor, dense_shape: Tensor) -> None:
         if what != "values" and tensor.dtype is not _INT64:
             raise ValueError(
                 message(
-                    f"Tensor conversion requested dtype int64 for Tensor with dtype {tensor.dtype.name}: {tensor!r}",
+                    f"{what}: Tensor conversion requested dtype int64 for Tensor with dtype {tensor.dtype.name}: {tensor!r}",
                     received=f"`{what}` of {tensor.dtype!r}",
                     fix="tf.cast(it, tf.int64)",
                 )
@@ -171,7 +169,7 @@ def sparse(value: Any, what: str = "sp_input") -> SparseTensor:
 
 def of(places: np.ndarray, values: Any, lengths: Any) -> SparseTensor:
     """From index vectors and a shape on the host."""
-    indices = wrap(np.asarray(places, np.int64).reshape(-1, len(lengths)))
+    indices = wrap(np.asarray(places, np.int64).reshape(len(places), len(lengths)))
     return SparseTensor._of(indices, values, wrap(np.array(lengths, np.int64)))
 
 
@@ -189,7 +187,7 @@ def check_places(x: SparseTensor, label: str) -> None:
         at = int(np.argmax(bad))
         raise InvalidArgumentError(
             message(
-                f"indices[{at}] = [{','.join(map(str, places[at]))}] is out of bounds: need 0 <= index < {dims(tuple(x._lengths))} "
+                f"indices[{at}] = [{','.join(map(str, places[at]))}] is out of bounds: need 0 <= index < {dims(x._lengths)} "
                 f"[Op:{label}]",
                 received=f"a SparseTensor of shape {x._lengths}",
             )

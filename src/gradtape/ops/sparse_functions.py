@@ -13,6 +13,7 @@ from gradtape.ops.arguments import integer, integers
 from gradtape.ops.nondiff import host
 from gradtape.ops.sparse import SparseTensor, check_places, numbers, of, order, sparse
 from gradtape.values import dtypes
+from gradtape.values.composite import structured_in
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
@@ -43,7 +44,8 @@ def _size(lengths: Any) -> int:
 
 def to_dense(x: SparseTensor, default_value: Any = None, validate: bool = True) -> Tensor:
     """A gather from the values and one more, which stands everywhere else."""
-    x, lengths = sparse(x), x._lengths if isinstance(x, SparseTensor) else ()
+    x = sparse(x)
+    lengths = x._lengths
     if validate:
         _check_order(x)
     else:
@@ -105,7 +107,7 @@ def matmul(a: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Tensor:
         raise InvalidArgumentError(
             message("Tensor 'a_shape' must have 2 elements", received=f"ranks {len(lengths)} and {b._array.ndim}")
             if len(lengths) != 2
-            else message(f"Tensor 'b' is not a matrix", received=f"shape {b.shape}")
+            else message("Tensor 'b' is not a matrix", received=f"shape {b.shape}")
         )
     check_places(a, "SparseTensorDenseMatMul")
     b = shape.adjoint(b) if adjoint_b else b
@@ -128,7 +130,8 @@ def with_dense(name: str, x: SparseTensor, other: Any) -> SparseTensor:
     lead = len(mine) - len(lengths)
     if lead < 0 or any(n not in (1, m) for n, m in zip(lengths, mine[lead:])):
         raise InvalidArgumentError(
-            f"SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: {dims(mine)} vs. {dims(lengths)}"
+            "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
+            f"{dims(mine)} vs. {dims(lengths)}"
         )
     places = x._places[:, lead:] * (np.array(lengths, np.int64) > 1)
     operand = indexing.gather_nd(elementwise.identity(y), wrap(places)) if lengths else y
@@ -161,7 +164,8 @@ def reshape(x: SparseTensor, target: Any) -> SparseTensor:
     x = sparse(x)
     wanted, total = list(integers(target)), _size(x._lengths)
     if wanted.count(-1) > 1:
-        raise ValueError("At most one dimension can be inferred (-1). Found: " + str(wanted))
+        first, second = [axis for axis, n in enumerate(wanted) if n == -1][:2]
+        raise InvalidArgumentError(f"only one output dimension may be -1, not both {first} and {second}")
     if -1 in wanted:
         known = _size([n for n in wanted if n != -1])
         if not known or total % known:
@@ -171,8 +175,9 @@ def reshape(x: SparseTensor, target: Any) -> SparseTensor:
             )
         wanted[wanted.index(-1)] = total // known
     if _size(wanted) != total:
-        raise ValueError(
-            f"Cannot reshape a tensor with {total} elements to shape {wanted} ({_size(wanted)} elements)."
+        raise InvalidArgumentError(
+            f"Input to reshape is a tensor with {total} dense values, but the requested shape has {_size(wanted)}. "
+            f"input_shape={dims(x._lengths)} output_shape={dims(tuple(wanted))}"
         )
     places = np.stack(np.unravel_index(numbers(x._places, x._lengths), wanted), 1) if wanted and total else x._places[:, :0]
     return of(places, x._values, wanted)
@@ -184,7 +189,7 @@ def expand_dims(x: SparseTensor, axis: Any) -> SparseTensor:
     rank = len(x._lengths)
     at = -1 if axis is None else integer(axis)
     if not -rank - 1 <= at <= rank:
-        raise ValueError(f"axis: Expected value in range [{-rank - 1}, {rank}], got {at}")
+        raise InvalidArgumentError(f"Expected size[1] in [0, {rank}], but got {at}: the axis is out of range")
     at %= rank + 1
     lengths = [*x._lengths[:at], 1, *x._lengths[at:]]
     return of(np.insert(x._places, at, 0, axis=1), x._values, lengths)
@@ -193,22 +198,25 @@ def expand_dims(x: SparseTensor, axis: Any) -> SparseTensor:
 def concat(axis: Any, inputs: Any, expand: bool) -> SparseTensor:
     """Sparse tensors joined along an axis."""
     if isinstance(inputs, SparseTensor) or not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"Inputs must be a list, got {type(inputs).__name__}.")
+        raise TypeError(f"Inputs must be a list or tuple. Received: {type(inputs).__name__}")
     parts = [sparse(part) for part in inputs]
     if len(parts) == 1:
         return parts[0]
     rank, at = len(parts[0]._lengths), integer(axis)
-    if any(len(part._lengths) != rank for part in parts) or not -rank <= at < rank:
-        raise InvalidArgumentError(
-            message("Ranks of all input tensors must match, and the axis must be one of them.", received=f"axis {at}")
-        )
+    if not -rank <= at < rank:
+        raise InvalidArgumentError(f"Concat dimension must be in range [{-rank}, {rank}), got {at}")
+    if any(len(part._lengths) != rank for part in parts):
+        ranks = [len(part._lengths) for part in parts]
+        raise InvalidArgumentError(message("Ranks of all input tensors must match", received=f"ranks {ranks}"))
     at %= rank
     shapes = np.array([part._lengths for part in parts])
     others = np.delete(shapes, at, 1)
     if not expand and (others != others[0]).any():
+        position, where = (int(i) for i in np.argwhere(others != others[0])[0])
         raise InvalidArgumentError(
             message(
-                f"Input shapes must match in all axes but {at}.",
+                f"Input shapes must match: expected {others[0][where]} for dimension {where + (where >= at)} but got "
+                f"{others[position][where]} at position {position}",
                 received=", ".join(str(part._lengths) for part in parts),
                 fix="expand_nonconcat_dims=True takes the larger lengths",
             )
@@ -224,10 +232,10 @@ def concat(axis: Any, inputs: Any, expand: bool) -> SparseTensor:
 def slice_(x: SparseTensor, start: Any, size: Any) -> SparseTensor:
     """The part from ``start``, of at most ``size``."""
     x, first, many = sparse(x), np.array(integers(start)), np.array(integers(size))
-    if len(first) != len(x._lengths) or len(many) != len(x._lengths):
-        raise InvalidArgumentError(
-            message("start and size need one number per axis.", received=f"{first}, {many} for shape {x._lengths}")
-        )
+    for what, given in (("start", first), ("size", many)):
+        if len(given) != len(x._lengths):
+            rank = len(x._lengths)
+            raise InvalidArgumentError(f"Expected {what} to be a vector of length {rank} but got length {len(given)}")
     lengths = np.maximum(np.minimum(many, np.array(x._lengths) - first), 0)
     return _kept(x, ((x._places >= first) & (x._places < first + lengths)).all(1), first, lengths.tolist())
 
@@ -241,7 +249,7 @@ def retain(x: SparseTensor, to_retain: Any) -> SparseTensor:
     """The elements where a vector of truth values says so."""
     x, kept = sparse(x), host(convert_to_tensor(to_retain, dtypes.bool_))
     if kept.shape != (x._values._array.shape[0],):
-        raise ValueError(f"Shapes ({x._values._array.shape[0]},) and {kept.shape} are incompatible")
+        raise ValueError(f"Dimensions {x._values._array.shape[0]} and {kept.size} are not compatible")
     return _kept(x, kept, 0, x._lengths)
 
 
@@ -254,7 +262,9 @@ def split(x: SparseTensor, count: Any, axis: Any) -> list[SparseTensor]:
     at %= rank
     length = x._lengths[at]
     if not 0 < many <= length:
-        raise InvalidArgumentError(f"Input num_split should be between 1 and the splitting dimension size ({length}), got {many}")
+        raise InvalidArgumentError(
+            f"Input num_split should be between 1 and the splitting dimension size ({length}), got {many}"
+        )
     sizes = [length // many + (i < length % many) for i in range(many)]
     starts = np.append(0, np.cumsum(sizes))[:-1]
     rest = np.arange(rank) == at
@@ -273,10 +283,11 @@ def reset_shape(x: SparseTensor, new_shape: Any) -> SparseTensor:
         return of(x._places, x._values, smallest.tolist())
     lengths = integers(new_shape)
     if len(lengths) != len(x._lengths):
-        raise ValueError(f"Shapes ({len(x._lengths)},) and ({len(lengths)},) are incompatible")
+        raise ValueError(f"Dimensions {len(lengths)} and {len(x._lengths)} are not compatible")
     if any(n < old for n, old in zip(lengths, x._lengths)):
         raise ValueError(
-            f"New shape should have dimension sizes >= sp_input.shape.  sp_input.shape: {x.shape}.  New shape: {lengths}"
+            f"Requested new_shape should have dimension sizes >= sp_input.shape.  Found new_shape ({lengths}), "
+            f"sp_input.shape ({x._lengths})."
         )
     return of(x._places, x._values, lengths)
 
@@ -290,9 +301,10 @@ def eye(rows: Any, columns: Any, dtype: Any) -> SparseTensor:
 
 def fill_empty_rows(x: SparseTensor, default_value: Any) -> tuple[SparseTensor, Tensor]:
     """With a default at the beginning of every row that has no element; also, which rows those were."""
-    x, filler = sparse(x), convert_to_tensor(default_value, x.dtype if isinstance(x, SparseTensor) else None)
+    x = sparse(x)
+    filler = convert_to_tensor(default_value, x.dtype)
     if filler._array.ndim:
-        raise InvalidArgumentError(message("default_value must be a scalar", received=f"shape {filler.shape}"))
+        raise InvalidArgumentError(f"default_value must be a scalar, saw: {dims(filler._array.shape)}")
     check_places(x, "SparseFillEmptyRows")
     empty = np.bincount(x._places[:, 0], minlength=x._lengths[0])[: x._lengths[0]] == 0
     rows = np.flatnonzero(empty)
@@ -344,10 +356,11 @@ reduce_max = reduction(segments._max_or_zero)
 
 def _union(a: SparseTensor, b: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
     """The places of either, in order, and for each element of a, then of b, which of them it has."""
-    if a._lengths != b._lengths:
-        raise InvalidArgumentError(
-            message("Operands' shapes do not match", received=f"{a._lengths} and {b._lengths}", expected="equal shapes")
-        )
+    if len(a._lengths) != len(b._lengths):
+        raise InvalidArgumentError(f"Ranks of input tensors must match, but saw ranks: {len(a._lengths)} and {len(b._lengths)}")
+    for axis, (mine, theirs) in enumerate(zip(a._lengths, b._lengths)):
+        if mine != theirs:
+            raise InvalidArgumentError(f"Operands' shapes do not match: got {mine} and {theirs} for dimension {axis}")
     if a.dtype is not b.dtype:
         raise InvalidArgumentError(message("Operands' element types do not match", received=f"{a.dtype!r} and {b.dtype!r}"))
     return np.unique(numbers(np.concatenate([a._places, b._places]), a._lengths), return_inverse=True)
@@ -368,7 +381,8 @@ def add(a: Any, b: Any, threshold: Any) -> Any:
     present, group = _union(a, b)
     total = summed(shape.concatenate(a._values, b._values, axis=0), group.astype(np.int64), len(present))
     limit = host(convert_to_tensor(threshold, dtypes.as_dtype(total._array.real.dtype)))
-    return _kept(of(_at(present, a._lengths), total, a._lengths), np.abs(host(total)) >= limit, 0, a._lengths)
+    alone = np.bincount(group, minlength=len(present)) == 1  # the threshold is for sums
+    return _kept(of(_at(present, a._lengths), total, a._lengths), alone | (np.abs(host(total)) >= limit), 0, a._lengths)
 
 
 def _add_dense(a: SparseTensor, b: Tensor) -> Tensor:
@@ -396,7 +410,7 @@ def softmax(x: SparseTensor) -> SparseTensor:
     """eˣ / Σ eˣ over the elements of each row of the last axis."""
     x = sparse(x)
     if len(x._lengths) < 2:
-        raise InvalidArgumentError(message("Input should have rank >= 2", received=f"shape {x._lengths}"))
+        raise InvalidArgumentError(f"Input should have rank >= 2, but received shape: {x._lengths}")
     _, rows = np.unique(numbers(x._places[:, :-1], x._lengths[:-1]), return_inverse=True)
     ids, count = wrap(rows.astype(np.int64)), int(rows.max(initial=-1)) + 1
     largest = elementwise.stop_gradient(segments._max(x._values, ids, count))
@@ -408,9 +422,7 @@ def softmax(x: SparseTensor) -> SparseTensor:
 def to_indicator(x: SparseTensor, vocab_size: Any) -> Tensor:
     """True where a row holds the number: the last axis of a sparse tensor of numbers becomes one of ``vocab_size``."""
     x = sparse(x)
-    if not x.dtype.is_integer:
-        raise ValueError(message("sp_ids.values must be integers.", received=f"{x.dtype!r}"))
-    size, values = integer(vocab_size), host(x._values)
+    size, values = integer(vocab_size), host(x._values).astype(np.int64)
     inside = (values >= 0) & (values < size)
     out = np.zeros((*x._lengths[:-1], size), bool)
     out[(*x._places[inside, :-1].T, values[inside])] = True
@@ -443,24 +455,43 @@ _KEEP_ZERO = frozenset(
 
 def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The function of arguments of which at least one is sparse."""
-    name = function.__name__
-    x = next((value for value in (*args, *kwargs.values()) if isinstance(value, SparseTensor)), None)
-    if name == "concat":
-        return concat(kwargs.get("axis", args[1] if len(args) > 1 else 0), list(args[0]), False)
-    if x is None:
-        return next(part for value in args if isinstance(value, (list, tuple)) for part in value)._to_tensor()
-    if name in _KEEP_ZERO:
+    own = _FUNCTIONS.get(function.__name__)
+    if own is not None:
+        return own(*args, **kwargs)
+    if function.__name__ in _KEEP_ZERO:
         return map_values(function, args, kwargs)
-    if name in ("multiply", "true_divide") and args and (args[0] is x or name == "multiply"):
-        return with_dense(name, x, args[1] if args[0] is x else args[0])
-    if name in ("shape", "size", "rank"):
-        return _inspected(name, x, kwargs.get("out_type", args[1] if len(args) > 1 else None))
-    return x._to_tensor()  # says that this function does not take it
+    return structured_in((*args, *kwargs.values()))._to_tensor()  # type: ignore[union-attr]  # says that it is refused
 
 
-def _inspected(name: str, x: SparseTensor, out_type: Any) -> Tensor:
-    found: Any = {"shape": x._lengths, "size": _size(x._lengths), "rank": len(x._lengths)}[name]
-    wanted = dtypes.as_dtype(out_type) if isinstance(out_type, dtypes.DType) else dtypes.int32
-    return wrap(np.array(found, wanted.numpy))
+def _multiply(x: Any, y: Any, name: str | None = None) -> SparseTensor:
+    return with_dense("multiply", x, y) if isinstance(x, SparseTensor) else with_dense("multiply", y, x)
 
 
+def _divide(x: Any, y: Any, name: str | None = None) -> SparseTensor:
+    return with_dense("true_divide", x, y) if isinstance(x, SparseTensor) else y._to_tensor()
+
+
+def _shape(input: SparseTensor, out_type: Any = None, name: str | None = None) -> Tensor:
+    return wrap(np.array(input._lengths, _integers(out_type)))
+
+
+def _count(input: SparseTensor, out_type: Any = None, name: str | None = None) -> Tensor:
+    return wrap(np.array(_size(input._lengths), _integers(out_type)))
+
+
+def _rank(input: SparseTensor, name: str | None = None) -> Tensor:
+    return wrap(np.array(len(input._lengths), np.int32))
+
+
+def _integers(out_type: Any) -> np.dtype:
+    return (dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)).numpy
+
+
+_FUNCTIONS: dict[str, Callable] = {
+    "concat": lambda values, axis, name=None: concat(axis, list(values), False),
+    "multiply": _multiply,
+    "rank": _rank,
+    "shape": _shape,
+    "size": _count,
+    "true_divide": _divide,
+}

@@ -38,7 +38,7 @@ def segment(label: str, reduction: Callable) -> Callable:
         count = last + 1 if num_segments is None else integer(num_segments)
         if count <= last:
             raise InvalidArgumentError(f"segment ids must be < num_segments [Op:{label}]")
-        rows = indexing.take(x, which, axis=0, batch_dims=0)
+        rows = indexing.take(elementwise.identity(x), which, axis=0, batch_dims=0)  # its gradient is dense
         return reduction(rows, wrap(ids), count)
 
     return call
@@ -61,12 +61,13 @@ def bincount(values: Any, weights: Any, axis: Any, minlength: Any, maxlength: An
     if axis not in (0, -1, None):
         raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
     rows, numbers, count = _rows(values, -1 if axis == -1 else 0)
+    kind = numbers.dtype
     if (numbers < 0).any():
         raise InvalidArgumentError("Input values must all be non-negative")
     if weights is not None and binary_output:
         raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
     kept = np.ones(len(numbers), bool) if maxlength is None else numbers < integer(maxlength)
-    amounts = wrap(np.ones(len(numbers), np.int64)) if weights is None else _flat(weights)
+    amounts = wrap(np.ones(len(numbers), kind)) if weights is None else _flat(weights)
     width = max(int(numbers[kept].max(initial=-1)) + 1, 0 if minlength is None else integer(minlength))
     which = np.flatnonzero(kept)
     present, group = np.unique(rows[which] * max(width, 1) + numbers[which], return_inverse=True)
@@ -91,8 +92,8 @@ def _rows(values: Any, axis: int) -> tuple[np.ndarray, np.ndarray, int | None]:
     if numbers.dtype.kind not in "iu":
         raise InvalidArgumentError(message("bincount counts integers.", received=f"{numbers.dtype}"))
     if axis == 0 or flat:
-        return np.zeros(len(numbers), np.int64), numbers.astype(np.int64), None
-    return rows.astype(np.int64), numbers.astype(np.int64), count
+        return np.zeros(len(numbers), np.int64), numbers, None
+    return rows.astype(np.int64), numbers, count
 
 
 def _flat(weights: Any) -> Tensor:

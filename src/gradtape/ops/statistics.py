@@ -86,9 +86,9 @@ def cumulative_logsumexp(x: Tensor, axis: int = 0, exclusive: bool = False, reve
     floating("CumulativeLogsumexp", x)
     if reverse:
         x = shape.flip(x, axis=(axis,))
-    if exclusive:
-        x = _shifted(x, axis, 1)
     step, length = 1, x._array.shape[axis]
+    if exclusive and length:
+        x = _shifted(x, axis, 1)
     while step < length:
         x = _logaddexp(x, _shifted(x, axis, step))
         step *= 2

@@ -10,13 +10,13 @@ from gradtape.core.batching import BATCHED, Batched, NotVectorizable, deeper
 from gradtape.core.callsite import logger
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import RECORDED
+from gradtape.core.op import RECORDED, RUN
 from gradtape.errors import message
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
-BATCHED.run = fused.run
+RUN[BATCHED] = fused.run
 _said: set[Any] = set()
 
 
@@ -26,7 +26,8 @@ def vectorized_map(fn: Callable, elems: Any, fallback_to_while_loop: bool = True
     Tapes inside ``fn`` give gradients per element; tapes outside see through. What cannot be vectorised (a Python ``if`` on
     an element's value, ``.numpy()``) makes it a loop, which is said once, or an error without ``fallback_to_while_loop``.
 
-    >>> vectorized_map(lambda row: row / sum_of(row), convert_to_tensor([[1.0, 3.0], [2.0, 2.0]])).numpy().tolist()
+    >>> rows = convert_to_tensor([[1.0, 3.0], [2.0, 2.0]])
+    >>> vectorized_map(lambda row: row / tf.reduce_sum(row), rows).numpy().tolist()
     [[0.25, 0.75], [0.5, 0.5]]
     """
     leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(elems)]

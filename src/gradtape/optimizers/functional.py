@@ -60,7 +60,7 @@ def apply(optimizer: Any, pairs: list) -> None:
                 variable.assign(variable.constraint(variable))
 
 
-def _number(value: float, like: Any) -> Tensor:
+def _number(value: Any, like: Any) -> Tensor:
     return wrap(np.asarray(value, like.dtype.numpy))
 
 

@@ -12,7 +12,7 @@ from gradtape.values.shape import as_tuple
 from gradtape.values.tensor import Tensor, wrap
 
 _new = object.__new__
-_INT32 = np.iinfo(np.int32)
+_INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 
 
 NUMBER = False
@@ -224,12 +224,36 @@ def _from_sequence(value: Any, dtype: dtypes.DType | None) -> Tensor:
     if any(map(_is_tensor_like, kinds)):
         return _packed(value, dtype, leaves)
     if any(issubclass(kind, (np.ndarray, np.generic)) for kind in kinds):
-        own = [leaf.dtype for leaf in leaves if isinstance(leaf, (np.ndarray, np.generic))]
+        return _from_numpy_leaves(value, leaves, dtype)
+    return _from_leaves(value, kinds, dtype)
+
+
+_PYTHON: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def _kind(leaf: Any) -> type:
+    """The Python type that a leaf counts as."""
+    return _PYTHON.get(leaf.dtype.kind, type(leaf)) if isinstance(leaf, (np.ndarray, np.generic)) else type(leaf)
+
+
+def _from_numpy_leaves(value: Any, leaves: list, dtype: dtypes.DType | None) -> Tensor:
+    """A list is read number by number: NumPy's count as Python's, but a float that comes first gives its dtype to all."""
+    own = [leaf for leaf in leaves if isinstance(leaf, (np.ndarray, np.generic))]
+    if not all(leaf.dtype.kind in _PYTHON for leaf in own):  # strings, objects, bfloat16
         try:
-            # Python numbers take the dtype of the NumPy values they stand beside.
             return _from_numpy(np.array(value, np.result_type(*own)), dtype)
         except ValueError as error:
             raise _ragged(value) from error
+    kinds = set(map(_kind, leaves))
+    if any(leaf.dtype.kind == "b" for leaf in own):
+        if len(kinds) > 1:
+            raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+        if dtype not in (None, dtypes.bool_):
+            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+    if dtype is None and any(leaf.dtype == np.uint64 and leaf.size and leaf.max() > _INT64.max for leaf in own):
+        raise ValueError(f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r}")
+    if dtype is None and own[0] is leaves[0] and own[0].dtype.kind == "f":
+        dtype = dtypes.as_dtype(own[0].dtype)
     return _from_leaves(value, kinds, dtype)
 
 
@@ -262,8 +286,9 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
         if dtype not in (None, dtypes.string):
             raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
         return wrap(_strings(value))
-    if not kinds <= _RANKS.keys() or (bool in kinds and len(kinds) > 1):
-        bad = next((leaf for leaf in _leaves(value) if type(leaf) not in _RANKS), "")  # None may be the bad leaf
+    # A bool first wants only bools; after a number it counts as one.
+    if not kinds <= _RANKS.keys() or (bool in kinds and len(kinds) > 1 and _kind(next(_leaves(value))) is bool):
+        bad = next((leaf for leaf in _leaves(value) if _kind(leaf) not in _RANKS), "")  # None may be the bad leaf
         if isinstance(bad, (str, bytes)):
             raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
         raise ValueError(
@@ -274,7 +299,7 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
         return wrap(_array(value, *_default(highest)))
     kind = dtype.numpy.kind if dtype is not dtypes.bfloat16 else "f"
     if kinds and (dtype is dtypes.string or not _fits(highest, kind)):
-        shown = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if type(v) is highest)
+        shown = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if _kind(v) is highest)
         raise TypeError(
             message(
                 f"Cannot convert {shown!r} to EagerTensor of dtype {dtype.name}",

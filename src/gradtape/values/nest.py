@@ -33,10 +33,15 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     [1, 0, 2]
     """
     if not is_nested(structure):
-        return [structure]
+        return _expanded([structure]) if expand_composites else [structure]
     leaves: list[Any] = []
     _collect(structure, leaves)
-    return leaves
+    return _expanded(leaves) if expand_composites else leaves
+
+
+def _expanded(leaves: list[Any]) -> list[Any]:
+    """With the tensors that composite values are made of in their place."""
+    return [part for leaf in leaves for part in (leaf._components() if hasattr(leaf, "_components") else (leaf,))]
 
 
 def _collect(structure: Any, leaves: list[Any]) -> None:
@@ -77,7 +82,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """
     if isinstance(flat_sequence, (str, bytes)) or not hasattr(flat_sequence, "__iter__"):
         raise TypeError(f"Attempted to pack value:\n  {flat_sequence}\ninto a structure, but found incompatible type.")
-    leaves = list(flat_sequence)
+    leaves = _collected(flatten(structure), flat_sequence) if expand_composites else list(flat_sequence)
     if type(structure) is list and len(structure) == len(leaves) and not any(map(is_nested, structure)):
         return leaves  # by far the most frequent case
     count = len(flatten(structure))
@@ -89,6 +94,17 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
             f"\n  Received: structure {structure}, flat sequence {leaves}."
         )
     return _build(structure, iter(leaves))
+
+
+def _collected(like: list[Any], parts: Any) -> list[Any]:
+    """Composite values from the tensors that they are made of; the inverse of `_expanded`."""
+    parts = list(parts)
+    leaves: list[Any] = []
+    for leaf in like:
+        count = len(leaf._components()) if hasattr(leaf, "_components") else 1
+        taken, parts = parts[:count], parts[count:]
+        leaves += taken if count == 1 or len(taken) < count else [leaf._from_components(taken)]
+    return leaves + parts
 
 
 def _build(structure: Any, leaves: Iterator[Any]) -> Any:
@@ -127,8 +143,8 @@ def map_structure(func: Callable, *structure: Any, check_types: bool = True, exp
         raise ValueError("Must provide at least one structure")
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types=check_types)
-    results = [func(*leaves) for leaves in zip(*map(flatten, structure))]
-    return pack_sequence_as(structure[0], results)
+    results = [func(*leaves) for leaves in zip(*[flatten(part, expand_composites) for part in structure])]
+    return pack_sequence_as(structure[0], results, expand_composites)
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradtape.errors import message
 from gradtape.values import dtypes
 from gradtape.values.shape import TensorShape
 
@@ -126,6 +127,10 @@ class Tensor(ArrayMethods):
     def _host(self) -> np.ndarray:
         return self._array
 
+    def _is_traced(self) -> bool:
+        """Whether it stands for numbers that exist only when a compiled program runs."""
+        return False
+
     def _detached(self) -> Tensor:
         """The same value, which no recorder knows; storage that carries derivatives inside drops them."""
         return wrap(self._array)
@@ -226,6 +231,11 @@ class JaxTensor(Tensor):
     __slots__ = ()
 
     def _host(self) -> np.ndarray:
+        if self._is_traced():
+            try:
+                return np.asarray(self._array)
+            except Exception as error:
+                raise out_of_scope(self._array) from error
         return np.asarray(self._array)
 
     def _is_traced(self) -> bool:
@@ -239,6 +249,17 @@ class JaxTensor(Tensor):
 
     def _symbol(self) -> str:
         return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, traced>"
+
+
+def out_of_scope(array: Any) -> TypeError:
+    """The error for the number of a traced tensor, which exists only when the compiled program runs."""
+    return TypeError(
+        message(
+            f"<tf.Tensor: shape={array.shape}, dtype={array.dtype}, traced> is out of scope and cannot be used here.",
+            why="it was made inside a tf.function, where it stands for numbers that exist only when the compiled program runs",
+            fix="return it from the function, or assign it to a tf.Variable; inside, compute with tensors",
+        )
+    )
 
 
 class BatchedTensor(Tensor):

@@ -170,7 +170,7 @@ def _nonzero(x, y):
 def floor_divide(x, y):
     if x.dtype.kind in "iu":
         _nonzero(x, y)
-    elif x.dtype.kind == "f":  # the floor of the rounded quotient, as TensorFlow: 1.0 // 0.1 is 10, Python says 9
+    elif x.dtype.kind in "fV":  # the floor of the rounded quotient, as TensorFlow: 1.0 // 0.1 is 10, Python says 9
         with scope():
             return np.floor(np.true_divide(x, y))
     with scope():
