@@ -75,23 +75,23 @@ newaxis = None
 __all__ = [
     "__version__", "Assert", "DType", "DeviceSpec", "GradientTape", "Graph", "IndexedSlices", "IndexedSlicesSpec", "Module",
     "RaggedTensor", "RaggedTensorSpec", "RegisterGradient", "SparseTensor", "SparseTensorSpec", "Tensor", "TensorArray",
-    "TensorArraySpec", "TensorShape", "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableSpec",
-    "VariableSynchronization", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort", "as_dtype", "as_string",
-    "asin", "asinh", "assert_equal", "assert_greater", "assert_less", "assert_rank", "atan", "atan2", "atanh",
-    "batch_to_space", "bfloat16", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
-    "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "complex", "complex128",
-    "complex64", "concat", "cond", "constant", "constant_initializer", "control_dependencies", "convert_to_tensor", "cos",
-    "cosh", "cumsum", "custom_gradient", "device", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
-    "ensure_shape", "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill", "float16", "float32",
-    "float64", "floor", "foldl", "foldr", "gather", "gather_nd", "get_current_name_scope", "get_logger", "get_static_value",
-    "grad_pass_through", "gradients", "greater", "greater_equal", "group", "guarantee_const", "half", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope", "inside_function", "int16",
-    "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linspace", "logical_and",
-    "logical_not", "logical_or", "map_fn", "matmul", "maximum", "meshgrid", "minimum", "multiply", "name_scope", "negative",
-    "nest", "newaxis", "no_gradient", "no_op", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer",
-    "ones_like", "pad", "parallel_stack", "pow", "print", "py_function", "random_normal_initializer",
-    "random_uniform_initializer", "range", "rank", "realdiv", "recompute_grad", "reduce_all", "reduce_any",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
+    "TensorArraySpec", "TensorShape", "TensorSpec", "TypeSpec", "UnconnectedGradients", "Variable", "VariableAggregation",
+    "VariableSpec", "VariableSynchronization", "abs", "acos", "acosh", "add", "add_n", "argmax", "argmin", "argsort",
+    "as_dtype", "as_string", "asin", "asinh", "assert_equal", "assert_greater", "assert_less", "assert_rank", "atan", "atan2",
+    "atanh", "batch_to_space", "bfloat16", "bitcast", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "case", "cast", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
+    "complex", "complex128", "complex64", "concat", "cond", "constant", "constant_initializer", "control_dependencies",
+    "convert_to_tensor", "cos", "cosh", "cumsum", "custom_gradient", "device", "divide", "double", "dynamic_partition",
+    "dynamic_stitch", "einsum", "ensure_shape", "equal", "errors", "executing_eagerly", "exp", "expand_dims", "eye", "fill",
+    "float16", "float32", "float64", "floor", "foldl", "foldr", "gather", "gather_nd", "get_current_name_scope", "get_logger",
+    "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "group", "guarantee_const", "half",
+    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope",
+    "inside_function", "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linspace",
+    "logical_and", "logical_not", "logical_or", "map_fn", "matmul", "maximum", "meshgrid", "minimum", "multiply",
+    "name_scope", "negative", "nest", "newaxis", "no_gradient", "no_op", "norm", "not_equal", "numpy_function", "one_hot",
+    "ones", "ones_initializer", "ones_like", "pad", "parallel_stack", "pow", "print", "py_function",
+    "random_normal_initializer", "random_uniform_initializer", "range", "rank", "realdiv", "recompute_grad", "reduce_all",
+    "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "repeat",
     "required_space_to_batch_paddings", "reshape", "reverse", "reverse_sequence", "roll", "round", "saturate_cast",
     "scalar_mul", "scan", "scatter_nd", "searchsorted", "sequence_mask", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
     "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "split", "sqrt", "square", "squeeze", "stack",
@@ -128,9 +128,9 @@ _HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in 
 
 _SUBMODULES = frozenset(
     (
-        "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend function image io "
-        "linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse strings summary "
-        "sysconfig test testing train values version"
+        "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend "
+        "function image io linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse "
+        "strings summary sysconfig test testing train values version"
     ).split()
 )
 

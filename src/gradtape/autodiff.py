@@ -18,8 +18,9 @@ from gradtape.derivatives.taylor import taylor
 from gradtape.scope import missing
 
 __all__ = [
-    "Coloring", "ForwardAccumulator", "GradientTape", "checkpoint_sequential", "coloring", "hessian", "hvp", "jacobian", "jacobian_sparsity", "jvp",
-    "laplacian", "per_example_gradients", "sparse_hessian", "sparse_jacobian", "taylor", "value_and_gradient", "vjp",
+    "Coloring", "ForwardAccumulator", "GradientTape", "checkpoint_sequential", "coloring", "hessian", "hvp", "jacobian",
+    "jacobian_sparsity", "jvp", "laplacian", "per_example_gradients", "sparse_hessian", "sparse_jacobian", "taylor",
+    "value_and_gradient", "vjp",
 ]  # fmt: skip
 
 __getattr__ = missing(__name__, __all__)

@@ -62,6 +62,33 @@ def test_each_signature_is_judged_by_itself(caplog):
     assert caplog.text.count("runs eagerly") == 1
 
 
+def test_updates_of_rows_run_eagerly():
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    @function
+    def f(x):
+        v.scatter_add(tf.IndexedSlices(x, tf.constant([0, 2])))
+        v.scatter_nd_update([[1]], x[:1])
+        v[2:].assign(x[:1])
+        return v * 2.0
+
+    assert [f(tf.constant([10.0, 20.0])).numpy().tolist() for _ in range(2)] == [[22.0, 20.0, 20.0], [42.0, 20.0, 20.0]]
+
+
+def test_what_fails_only_when_traced_runs_eagerly(caplog):
+    calls = []
+
+    def body(x):
+        calls.append(1)
+        return x * np.add.accumulate(np.ones(len(x._array.tobytes()) // 4, np.float32))  # tracers have no bytes
+
+    f = function(body)
+    for _ in range(3):
+        assert f(tf.constant([1.0, 1.0])).numpy().tolist() == [1.0, 2.0]
+    assert caplog.text.count("runs eagerly") == 1
+    assert len(calls) == 4
+
+
 def test_strings_run_eagerly():
     f = function(lambda s: tf.strings.length(s))
     assert f(tf.constant(["a", "bcd"])).numpy().tolist() == [1, 3]

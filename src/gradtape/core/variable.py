@@ -303,9 +303,9 @@ class Variable(Convertible, Operators):
     def _scattered(self, update: Callable, sparse_delta: Any, axis: int = 0) -> Variable:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}")
-        indices = sparse_delta.indices._array
+        indices = sparse_delta.indices._host()
         self._check_range(indices, self._tensor._array.shape[axis])
-        array = self._tensor._array.copy()
+        array = self._tensor._host().copy()
         with NUMPY.scope():
             update(array, indices, convert_to_tensor(sparse_delta.values, self.dtype)._array)
         return self._assigned(array, True)
@@ -348,8 +348,8 @@ class Variable(Convertible, Operators):
         return self._scattered(update, sparse_delta, axis)
 
     def _scattered_nd(self, update: Callable, indices: Any, updates: Any) -> Variable:
-        array = self._tensor._array.copy()
-        where = convert_to_tensor(indices)._array
+        array = self._tensor._host().copy()
+        where = convert_to_tensor(indices)._host()
         for position, length in enumerate(array.shape[: where.shape[-1]]):
             bad = (where[..., position] < 0) | (where[..., position] >= length)
             if bad.any():
@@ -375,7 +375,7 @@ class Variable(Convertible, Operators):
         return self._scattered_nd(_put_at, indices, updates)
 
     def _assign_slice(self, index: Any, value: Any) -> Variable:
-        array = self._tensor._array.copy()
+        array = self._tensor._host().copy()
         value = self._converted(value)
         part = array[index]
         try:

@@ -170,11 +170,14 @@ class Function:
         return self._run_program(key, call, snapshot)
 
     def _run_program(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
-        program = self._programs.get(key)
+        program, failure = self._programs.get(key), None
         if program is None:
-            program = self._stage(key, call, snapshot)
+            program, failure = self._stage(key, call, snapshot)
         if program is None or program is _EAGER or program.captures_tracked():
             result = self._eager(call, snapshot)
+            if failure is not None:  # it was the tracing that failed, not the function
+                logger.warning(messages.not_compiled(self._name, failure))
+                self._programs[key] = _EAGER
         else:
             start = program.snapshot(snapshot)
             if not program.fits(start):
@@ -200,8 +203,8 @@ class Function:
         state.commit()
         return result
 
-    def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
-        """The program for a signature, `_EAGER`, or None if only this call cannot be compiled."""
+    def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> tuple[Program | None, Exception | None]:
+        """The program for a signature; or None, and the error because of which it may be that there is none."""
         options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders)}
         try:
             self._traces += 1
@@ -210,17 +213,17 @@ class Function:
                 self._traces += 1
                 program = Program(self._python, call, may_create=False, **options)
         except InitialValueIsTraced:
-            return None
+            return None, None
         except Exception as error:
-            if not messages.is_due_to_tracing(error):
-                raise
+            due_to_tracing = messages.is_due_to_tracing(error)
+            if not due_to_tracing and (self._jit_compile or messages.is_users(error)):
+                raise messages.without_notes(error) from error.__cause__
             if self._jit_compile:
                 raise messages.refusal(self._name, error) from error
-            logger.warning(messages.not_compiled(self._name, error))
-            program = _EAGER
+            return None, error
         self._retraces.note(self._name, call, self._argument_name)
         self._programs[key] = program
-        return program
+        return program, None
 
     def _argument_name(self, position: int) -> str:
         names = list(getattr(getattr(self._python, "__code__", None), "co_varnames", ()))

@@ -52,6 +52,19 @@ def _name(frame: FrameType) -> str:
     return getattr(op, "name", frame.f_code.co_name)
 
 
+def is_users(error: BaseException) -> bool:
+    """Whether the user's own code raised the error, or we did on purpose: running it eagerly would raise it again."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return _is_users(frame) or frame.f_code.co_filename.startswith(_PACKAGE + "function")
+
+
+def without_notes(error: Exception) -> Exception:
+    """The error without jax's remark about its own frames."""
+    if hasattr(error, "__notes__"):
+        error.__notes__ = [note for note in error.__notes__ if "JAX" not in note]
+    return error
+
+
 def _is_users(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
     return not path.startswith(_PACKAGE) and f"{os.sep}jax{os.sep}" not in path and not path.startswith("<")

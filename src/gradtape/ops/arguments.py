@@ -38,8 +38,10 @@ def integers(value: Any, label: str = "", what: str = "sizes") -> tuple[int, ...
             raise InvalidArgumentError(f"{what} input must be 1-D, not {dims(array.shape)} [Op:{label}]")
         return tuple(array.ravel().astype(np.int64).tolist())
     try:
-        return tuple([n if type(n) is int else (n._to_tensor() if isinstance(n, Convertible) else n).__index__() for n in value])
+        return tuple([n if type(n) is int else n.__index__() for n in value])
     except (AttributeError, TypeError):
+        if any(isinstance(n, Convertible) for n in value):  # variables have no __index__
+            return integers([n._to_tensor() if isinstance(n, Convertible) else n for n in value], label, what)
         if any(isinstance(n, (list, tuple)) for n in value):
             raise InvalidArgumentError(f"{what} input must be 1-D, not {dims(np.shape(value))} [Op:{label}]") from None
         if any(n is None for n in value):

@@ -109,7 +109,7 @@ def _contracted(x: Tensor, y: Tensor, axes: Any) -> tuple[list[int], list[int]]:
                 f"Received {count}, vs tensor dimensions {rank}."
             )
         return list(range(rank - count, rank)), list(range(count))
-    axes = axes.numpy().tolist() if isinstance(axes, (Tensor, Convertible)) else axes
+    axes = convert_to_tensor(axes).numpy().tolist() if isinstance(axes, (Tensor, Convertible)) else axes
     if len(axes) != 2:
         raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
     left, right = (list(integers(a)) for a in axes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-
 # NOTE: np.fft loads when it is first touched (2 ms), so it is touched inside the functions. Arrays without elements are left
 # alone: NumPy refuses an axis of length 0.
 
