@@ -373,8 +373,8 @@ def take(x: Any, indices: Any, axis: Any = None, batch_dims: Any = 0) -> Tensor:
     x = x if isinstance(x, (Tensor, Convertible)) else convert_to_tensor(x)
     old = x._array.shape if isinstance(x, Tensor) else tuple(x.shape)
     batch = integer(batch_dims)
+    axis = batch if axis is None else integer(axis)  # a negative batch_dims counts from the end of x here, of indices below
     batch += where._array.ndim if batch < 0 else 0
-    axis = batch if axis is None else integer(axis)
     rank = len(old)
     if not rank:
         raise InvalidArgumentError("params must be at least 1 dimensional [Op:GatherV2]")
