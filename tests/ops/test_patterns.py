@@ -11,7 +11,6 @@ from gradtape.derivatives.sparsity import propagate
 from gradtape.values import nest
 
 
-@pytest.mark.tiny
 @every(lambda r: r.differentiable)
 def test_the_pattern_covers_the_jacobian(record):
     for arrays in samples(record)[:2]:

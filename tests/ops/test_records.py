@@ -249,7 +249,6 @@ def differentiated_by_ones(record: OpRecord, inputs: list, sources: list) -> lis
 # Jacobians: batched = looped = stacked gradients, at first and second order
 
 
-@pytest.mark.tiny
 @every(lambda r: r.differentiable and r.batched)
 @pytest.mark.parametrize("numbers", ["real", "complex"])
 def test_batched_jacobian_equals_looped(record, numbers):
@@ -358,7 +357,6 @@ PAIRS = [((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2, 2)), ((2, 2)
          ((0, 2), (1, 2)), ((1, 1), (0, 2))]  # fmt: skip
 
 
-@pytest.mark.tiny
 @every(lambda r: r.broadcasting)
 @pytest.mark.parametrize("shapes", PAIRS, ids=str)
 def test_broadcasting(record, shapes):
