@@ -211,3 +211,26 @@ def test_bad_elements():
         tf.vectorized_map(lambda x: x, tf.constant(1.0))
     with pytest.raises(tf.errors.InvalidArgumentError):
         tf.vectorized_map(lambda r: tf.matmul(r, r), tf.zeros([2, 3, 4]))
+
+
+ROWS, IMAGES = np.random.RandomState(0).rand(4, 3, 5), np.random.RandomState(1).rand(4, 6, 6, 3)
+WEIGHTS = np.random.RandomState(2).rand(9, 5)
+
+
+@pytest.mark.parametrize(
+    ("f", "elements"),
+    [
+        (lambda r: tf.random.categorical(r, 7), ROWS),
+        (tf.random.shuffle, ROWS),
+        (lambda r: tf.image.random_hue(r, 0.2), IMAGES),
+        (lambda r: tf.image.random_crop(r, [3, 4, 3]), IMAGES),
+        (lambda r: tf.nn.nce_loss(WEIGHTS, np.zeros(9), [[1], [2], [4]], r, 4, 9), ROWS),
+    ],
+    ids=["categorical", "shuffle", "random_hue", "random_crop", "nce_loss"],
+)
+def test_what_depends_on_a_draw_is_what_a_loop_gives(f, elements):
+    tf.random.set_seed(3)
+    mapped = tf.vectorized_map(f, tf.constant(elements), fallback_to_while_loop=False)
+    tf.random.set_seed(3)
+    looped = tf.stack([f(tf.constant(element)) for element in elements])
+    np.testing.assert_array_equal(mapped.numpy(), looped.numpy())

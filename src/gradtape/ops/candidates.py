@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradtape.core.batching import Batched
+from gradtape.core.context import thread
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import random
 from gradtape.ops.arguments import integer
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
-from gradtape.values.tensor import Tensor, wrap
+from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 
 class Candidates(NamedTuple):
@@ -29,6 +31,8 @@ def sample(
 
     Expected counts are p · num_sampled, or the chance 1 - (1 - p)^tries to be among the unique ones.
     """
+    if thread.batch:
+        return _each(kind, true_classes, num_true, num_sampled, unique, probabilities, seed)
     true, number = _true(true_classes, num_true), integer(num_sampled)
     possible = np.count_nonzero(probabilities)
     if number < 1 or (unique and number > possible):
@@ -48,6 +52,22 @@ def sample(
     expected = -np.expm1(tries * np.log1p(-np.minimum(probabilities, 1 - 1e-12))) if unique else probabilities * number
     counts = expected.astype(np.float32)
     return Candidates(wrap(drawn), wrap(counts[true]), wrap(counts[drawn]))
+
+
+def _each(kind: str, true_classes: Any, *rest: Any) -> Candidates:
+    """Inside a batch: candidates for each of its elements, in the order in which a loop would draw."""
+    true = convert_to_tensor(true_classes, dtype_hint=dtypes.int64)
+    sizes = thread.batch
+    inside = true._array.value if type(true) is BatchedTensor else None
+    if len(sizes) > 1 or isinstance(inside, Tensor):
+        random.one_at_a_time("Sampling candidates")
+    rows = [true if inside is None else wrap(row) for row in (inside if inside is not None else range(sizes[0]))]
+    thread.batch = ()
+    try:
+        found = [sample(kind, row, *rest) for row in rows]
+    finally:
+        thread.batch = sizes
+    return Candidates(*(wrap(Batched(np.stack([t._array for t in column]))) for column in zip(*found)))
 
 
 def _draw(generator: Any, running: np.ndarray, number: int, unique: bool) -> tuple[np.ndarray, int]:

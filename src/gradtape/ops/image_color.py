@@ -258,6 +258,11 @@ def adjust_hue(image: Any, delta: Any) -> Tensor:
     turn = np.asarray(convert_to_tensor(delta)._host())
     if not ((turn >= -1) & (turn <= 1)).all():
         raise ValueError(message("delta must be in the interval [-1, 1]", received=f"{turn}"))
+    return turn_hue(image, delta)
+
+
+def turn_hue(image: Any, delta: Any) -> Tensor:
+    """`adjust_hue` by an angle that needs no check."""
 
     def adjusted(x: Tensor) -> Tensor:
         _check_image(x, "AdjustHue")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import elementwise, image_boxes, image_codec, image_color, random
+from gradtape.ops import elementwise, image_boxes, image_codec, image_color, indexing, random
 from gradtape.ops import shape as shapes
 from gradtape.ops.arguments import integers
 from gradtape.ops.arrays import basic_slice
@@ -19,7 +19,7 @@ from gradtape.ops.image_geometry import image_tensor
 from gradtape.ops.stateless import stateless_uniform
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
-from gradtape.values.tensor import Tensor
+from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 Source = Callable[..., Tensor]
 """``source(shape, low, high, dtype)``: uniform numbers."""
@@ -62,8 +62,14 @@ def crop(source: Source, value: Any, size: Any) -> Tensor:
             f"b'Need value.shape >= size, got '\n{', '.join(map(str, lengths))}\n{', '.join(map(str, wanted))}"
         )
     room = lengths - wanted + 1
-    drawn = source([len(lengths)], 0, np.iinfo(np.int32).max, dtypes.int32)._host()
-    return basic_slice(x, (drawn % room).tolist(), wanted.tolist())
+    drawn = source([len(lengths)], 0, np.iinfo(np.int32).max, dtypes.int32)
+    if type(drawn) is BatchedTensor and (wanted >= 0).all():  # another place for each element of a batch
+        start = elementwise.remainder(drawn, wrap(room.astype(np.int32)))
+        for axis, length in enumerate(wanted.tolist()):
+            places = indexing.getitem(start, index=(axis,)) + wrap(np.arange(length, dtype=np.int32))
+            x = indexing.take(x, places, axis=axis, batch_dims=0)
+        return x
+    return basic_slice(x, (drawn._host() % room).tolist(), wanted.tolist())
 
 
 def brightness(source: Source, image: Any, max_delta: float) -> Tensor:
@@ -76,7 +82,7 @@ def hue(source: Source, image: Any, max_delta: float) -> Tensor:
     """The hue turned by up to ``max_delta`` either way."""
     _require(max_delta <= 0.5, "max_delta must be <= 0.5.", f"{max_delta}")
     _require(max_delta >= 0, "max_delta must be non-negative.", f"{max_delta}")
-    return image_color.adjust_hue(image, source([], -max_delta, max_delta))
+    return image_color.turn_hue(image, source([], -max_delta, max_delta))
 
 
 def _factor(source: Source, lower: float, upper: float) -> Tensor:

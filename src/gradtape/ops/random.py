@@ -23,13 +23,13 @@ from gradtape.core.context import thread
 from gradtape.core.custom import record_custom
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import elementwise, philox, rejection
+from gradtape.ops import elementwise, indexing, philox, reduce, rejection
 from gradtape.ops.execution import staging
 from gradtape.ops.reparameterized import gamma_sample
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape, as_tuple
-from gradtape.values.tensor import Tensor, wrap
+from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 Sample = Callable[[int, int], Any]
 Source = Callable[[Sample, int], Any]
@@ -271,6 +271,8 @@ def categorical_from(source: Source, logits: Any, num_samples: Any, dtype: dtype
         raise InvalidArgumentError(f"num_samples should be a scalar, got shape {dims(number.shape)}")
     if number < 0:
         raise InvalidArgumentError(f"num_samples should be non-negative, got {number}")
+    if type(scores) is BatchedTensor:
+        return _categorical_of_batch(source, scores, int(number), dtype)
     running = _running_weights(scores)
     size = len(running), int(number)
 
@@ -278,11 +280,29 @@ def categorical_from(source: Source, logits: Any, num_samples: Any, dtype: dtype
         heights = philox.uniform(key, counter, size, np.dtype(np.float64)) * running[:, -1:]
         return _first_above(running, heights).astype(dtype.numpy)
 
-    return wrap(source(sample, philox.RESERVED * size[0] * 2 * (-(-size[1] // 4) * 4)))
+    return wrap(source(sample, _categorical_blocks(*size)))
 
 
-def _running_weights(logits: Tensor) -> np.ndarray:
-    """Cumulative weights per row. A row without a distribution is an error; TensorFlow would answer an index out of range."""
+def _categorical_blocks(rows: int, number: int) -> int:
+    return philox.RESERVED * rows * 2 * (-(-number // 4) * 4)
+
+
+def _categorical_of_batch(source: Source, scores: Tensor, number: int, dtype: dtypes.DType) -> Tensor:
+    """The same of logits that differ between the elements of a batch: the class is the number of running weights below."""
+    _check_logits(scores)
+    rows = scores._array.shape[0]
+    wide = elementwise.stop_gradient(elementwise.cast(scores, dtypes.float64))
+    running = reduce.cumsum(elementwise.exp(wide - reduce.max(wide, axis=1, keepdims=True)), axis=1)
+    drawn = source(
+        lambda key, counter: philox.uniform(key, counter, (rows, number), np.dtype(np.float64)),
+        _categorical_blocks(rows, number),
+    )
+    heights = wrap(drawn) * indexing.getitem(running, index=(slice(None), slice(-1, None)))
+    below = indexing.getitem(running, index=(slice(None), None)) <= indexing.getitem(heights, index=(..., None))
+    return reduce.sum(elementwise.cast(below, dtype), axis=2)
+
+
+def _check_logits(logits: Tensor) -> None:
     array = logits._array
     if array.ndim != 2:
         raise InvalidArgumentError(
@@ -294,7 +314,12 @@ def _running_weights(logits: Tensor) -> np.ndarray:
         )
     if not array.shape[1]:
         raise InvalidArgumentError("num_classes should be positive, got 0")
-    wide = array.astype(np.float64)
+
+
+def _running_weights(logits: Tensor) -> np.ndarray:
+    """Cumulative weights per row. A row without a distribution is an error; TensorFlow would answer an index out of range."""
+    _check_logits(logits)
+    wide = logits._array.astype(np.float64)
     top = wide.max(axis=1, keepdims=True)
     if not np.isfinite(top).all():
         raise InvalidArgumentError(
@@ -392,12 +417,15 @@ def binomial_from(source: Source, shape: Any, counts: Any, probs: Any, dtype: An
 
 def shuffled_from(source: Source, value: Any) -> Tensor:
     """The slices along the first axis in random order."""
-    one_at_a_time("Shuffling")
-    array = convert_to_tensor(value)._array
+    tensor = convert_to_tensor(value)
+    array = tensor._array
     if not array.ndim:
         return wrap(array)
-    length = len(array)
-    return wrap(array[source(lambda key, counter: philox.permutation(key, counter, length), -(-(length - 1) // 4))])
+    length = array.shape[0]
+    order = source(lambda key, counter: philox.permutation(key, counter, length), -(-(length - 1) // 4))
+    if thread.batch:  # another order for each element
+        return elementwise.stop_gradient(indexing.take(tensor, wrap(order), axis=0, batch_dims=0))
+    return wrap(array[order])
 
 
 # Functions with the process's streams
