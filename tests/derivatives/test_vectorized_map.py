@@ -213,18 +213,18 @@ def test_bad_elements():
         tf.vectorized_map(lambda r: tf.matmul(r, r), tf.zeros([2, 3, 4]))
 
 
-ROWS, IMAGES = np.random.RandomState(0).rand(4, 3, 5), np.random.RandomState(1).rand(4, 6, 6, 3)
+SCORES, IMAGES = np.random.RandomState(0).rand(4, 3, 5), np.random.RandomState(1).rand(4, 6, 6, 3)
 WEIGHTS = np.random.RandomState(2).rand(9, 5)
 
 
 @pytest.mark.parametrize(
     ("f", "elements"),
     [
-        (lambda r: tf.random.categorical(r, 7), ROWS),
-        (tf.random.shuffle, ROWS),
+        (lambda r: tf.random.categorical(r, 7), SCORES),
+        (tf.random.shuffle, SCORES),
         (lambda r: tf.image.random_hue(r, 0.2), IMAGES),
         (lambda r: tf.image.random_crop(r, [3, 4, 3]), IMAGES),
-        (lambda r: tf.nn.nce_loss(WEIGHTS, np.zeros(9), [[1], [2], [4]], r, 4, 9), ROWS),
+        (lambda r: tf.nn.nce_loss(WEIGHTS, np.zeros(9), [[1], [2], [4]], r, 4, 9), SCORES),
     ],
     ids=["categorical", "shuffle", "random_hue", "random_crop", "nce_loss"],
 )
