@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from test_records import every, floating_sources, samples, tensors
 
 import gradtape as tf
