@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.derivatives.namespaces import Namespace
 from gradtape.xp import numpy as NUMPY
 
 
@@ -99,30 +100,6 @@ def _made(value: Any, dtype: Any) -> Expressions:
 
 
 # The namespace
-
-
-class _Symbolic:
-    """The dialect on expressions; a function without an entry has no formula."""
-
-    scope = staticmethod(NUMPY.scope)
-
-    @staticmethod
-    def shape(x: Any) -> tuple[int, ...]:
-        return x.shape
-
-    @staticmethod
-    def dtype(x: Any) -> np.dtype:
-        return x.dtype
-
-    def __getattr__(self, name: str) -> Callable:
-        if name.startswith("_") or not hasattr(NUMPY, name):
-            raise AttributeError(f"The array dialect has no function {name!r}.")
-        function = _entry(name, _missing)
-        setattr(self, name, function)
-        return function
-
-
-SYMBOLIC: Any = _Symbolic()
 
 
 def _entry(name: str, rule: Callable) -> Callable:
@@ -302,33 +279,11 @@ _STRUCTURAL = (
     "pad roll repeat getitem take take_transpose take_along_axis along_axis_transpose gather_nd scatter_nd matmul "
     "einsum"
 ).split()
+SYMBOLIC: Any = Namespace(_entry, _missing)  # a function without an entry has no formula
 for _names, _function in (
     (FORMULAS, _elementwise), (_STRUCTURAL, _structural), (("max", "min", "any", "all"), _reducing),
     (("conj", "real", "imag"), _complex_part), (("adjoint",), _adjoint), (("astype",), _astype), (("put_slice",), _put_slice),
 ):  # fmt: skip
-    for _name in _names:
-        setattr(SYMBOLIC, _name, _entry(_name, _function))
-for _name in ("zeros", "ones", "full", "arange", "eye"):
-    setattr(SYMBOLIC, _name, getattr(NUMPY, _name))
-
-
-def _operator(name: str, reflected: bool = False) -> Callable:
-    function = getattr(SYMBOLIC, name)
-
-    def call(self: Expressions, other: Any) -> Any:
-        if np.isscalar(other):  # weak: it takes the dtype of the array, but is not rounded to it
-            other = Expressions(expressions(other).value, self.dtype)
-        return function(other, self) if reflected else function(self, other)
-
-    return call
-
-
-for _symbol, _name in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "matmul": "matmul"
-}.items():  # fmt: skip
-    setattr(Expressions, f"__{_symbol}__", _operator(_name))
-    setattr(Expressions, f"__r{_symbol}__", _operator(_name, reflected=True))
-for _pair in ("lt less", "le less_equal", "gt greater", "ge greater_equal", "eq equal", "ne not_equal"):
-    setattr(Expressions, f"__{_pair.split()[0]}__", _operator(_pair.split()[1]))
-Expressions.__neg__ = lambda self: SYMBOLIC.negative(self)  # type: ignore[attr-defined,operator]
-Expressions.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]
+    SYMBOLIC.give(_names, _function)
+# A Python number is weak: it takes the dtype of the array, but is not rounded to it.
+SYMBOLIC.operators(Expressions, lambda x, like: Expressions(expressions(x).value, like.dtype))

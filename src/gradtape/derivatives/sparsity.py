@@ -18,6 +18,7 @@ from gradtape.core.backprop import PAIR
 from gradtape.core.context import suspended
 from gradtape.core.forward import as_general
 from gradtape.core.op import REGISTRY
+from gradtape.derivatives.namespaces import Namespace
 from gradtape.values.tensor import Tensor
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
@@ -52,30 +53,6 @@ def unknown(shape: tuple, dtype: Any, columns: int) -> Pattern:
     from scipy import sparse
 
     return Pattern(sparse.csr_array((math.prod(shape), columns), dtype=bool), shape, np.dtype(dtype))
-
-
-class _Sparsity:
-    """The namespace; a function without an entry mixes everything."""
-
-    scope = staticmethod(NUMPY.scope)
-
-    @staticmethod
-    def shape(x: Any) -> tuple[int, ...]:
-        return x.shape
-
-    @staticmethod
-    def dtype(x: Any) -> np.dtype:
-        return x.dtype
-
-    def __getattr__(self, name: str) -> Callable:
-        if name.startswith("_") or not hasattr(NUMPY, name):
-            raise AttributeError(f"The array dialect has no function {name!r}.")
-        function = _entry(name, _mixing)
-        setattr(self, name, function)
-        return function
-
-
-SPARSITY: Any = _Sparsity()
 
 
 def _entry(name: str, rule: Callable) -> Callable:
@@ -258,6 +235,7 @@ _MOVING = (
     "reshape transpose matrix_transpose adjoint expand_dims squeeze broadcast_to tile pad roll repeat flip getitem put_slice "
     "take take_along_axis gather_nd"
 ).split()
+SPARSITY: Any = Namespace(_entry, _mixing)  # a function without a rule mixes everything
 for _names, _function in (
     (dialect.ELEMENTWISE, _elementwise),
     (("zeros_like", "ones_like"), _constant),
@@ -271,31 +249,8 @@ for _names, _function in (
     (("einsum",), _einsum),
     (("matmul",), _matmul),
 ):
-    for _name in _names:
-        setattr(SPARSITY, _name, _entry(_name, _function))
-for _name in dialect.CREATION:
-    setattr(SPARSITY, _name, getattr(NUMPY, _name))
-
-
-def _operator(name: str, reflected: bool = False) -> Callable:
-    function = getattr(SPARSITY, name)
-
-    def call(self: Pattern, other: Any) -> Any:
-        other = np.asarray(other, self.dtype) if np.isscalar(other) else other
-        return function(other, self) if reflected else function(self, other)
-
-    return call
-
-
-for _symbol, _name in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "matmul": "matmul"
-}.items():  # fmt: skip
-    setattr(Pattern, f"__{_symbol}__", _operator(_name))
-    setattr(Pattern, f"__r{_symbol}__", _operator(_name, reflected=True))
-for _pair in ("lt less", "le less_equal", "gt greater", "ge greater_equal", "eq equal", "ne not_equal"):
-    setattr(Pattern, f"__{_pair.split()[0]}__", _operator(_pair.split()[1]))
-Pattern.__neg__ = lambda self: SPARSITY.negative(self)  # type: ignore[attr-defined,operator]
-Pattern.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]
+    SPARSITY.give(_names, _function)
+SPARSITY.operators(Pattern)
 
 
 def propagate(records: dict, source: Any, target: Any) -> Any:

@@ -22,6 +22,7 @@ from gradtape.core.forward import ForwardAccumulator, push
 from gradtape.core.op import OPS, REGISTRY, RUN, Op, make_record
 from gradtape.core.variable import Variable
 from gradtape.derivatives.functional import along, point
+from gradtape.derivatives.namespaces import Namespace
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
@@ -101,27 +102,6 @@ class SeriesTensor(Tensor):
 store(Series, SeriesTensor)
 
 
-class _Taylor:
-    """The namespace; its functions are set below, and those without an entry follow their derivative rule."""
-
-    scope = staticmethod(NUMPY.scope)
-
-    @staticmethod
-    def shape(x: Any) -> tuple[int, ...]:
-        return x.shape
-
-    @staticmethod
-    def dtype(x: Any) -> np.dtype:
-        return x.dtype
-
-    def __getattr__(self, name: str) -> Callable:
-        if name.startswith("_") or not hasattr(NUMPY, name):
-            raise AttributeError(f"The array dialect has no function {name!r}.")
-        function = _entry(name, _by_rule)
-        setattr(self, name, function)
-        return function
-
-
 class _Local(threading.local):
     kinks = 0
 
@@ -129,8 +109,6 @@ class _Local(threading.local):
 _local = _Local()
 _kinked: set[Op] = set()  # composed ops whose kernels met a kink
 _DIALECT = frozenset(dialect.NAMES)
-TAYLOR: Any = _Taylor()
-Series.xp = SeriesTensor.xp = TAYLOR  # type: ignore[attr-defined]
 
 
 def _run(op: Op, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
@@ -147,8 +125,6 @@ def _run(op: Op, tensors: Any, arrays: list, attributes: dict[str, Any]) -> Any:
     count = min(len(x.value) for x in arrays if type(x) is Series)
     return _follow(op, op.kernel(NUMPY, *map(_constant_term, arrays), **attributes), count, arrays, attributes)
 
-
-RUN[TAYLOR] = _run
 
 LINEAR = (
     "negative conj real imag add subtract sum cumsum flip roll repeat reshape transpose matrix_transpose adjoint expand_dims "
@@ -320,30 +296,15 @@ def _integrated(first: np.ndarray, slope: Any, count: int, dtype: Any) -> np.nda
     return np.concatenate([first[None], (slope / factors).astype(dtype)])
 
 
-for _names, _function in ((LINEAR, _linear), (BILINEAR, _product), (AT_ZERO, _at_zero)):
-    for _name in _names:
-        setattr(TAYLOR, _name, _entry(_name, _function))
-TAYLOR.divide, TAYLOR.pad, TAYLOR.einsum = _entry("divide", _quotient), _entry("pad", _pad), _entry("einsum", _einsum)
-for _name in ("zeros", "ones", "full", "arange", "eye"):
-    setattr(TAYLOR, _name, getattr(NUMPY, _name))
-
-
-def _operator(name: str, reflected: bool = False) -> Callable:
-    function = getattr(TAYLOR, name)
-    if reflected:
-        return lambda self, other: function(np.asarray(other, self.dtype) if np.isscalar(other) else other, self)
-    return lambda self, other: function(self, np.asarray(other, self.dtype) if np.isscalar(other) else other)
-
-
-for _symbol, _name in {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "matmul": "matmul"
-}.items():  # fmt: skip
-    setattr(Series, f"__{_symbol}__", _operator(_name))
-    setattr(Series, f"__r{_symbol}__", _operator(_name, reflected=True))
-for _symbol in ("lt less", "le less_equal", "gt greater", "ge greater_equal", "eq equal", "ne not_equal"):
-    setattr(Series, f"__{_symbol.split()[0]}__", _operator(_symbol.split()[1]))
-Series.__neg__ = lambda self: TAYLOR.negative(self)  # type: ignore[attr-defined,operator]
-Series.__hash__ = object.__hash__  # type: ignore[assignment,method-assign]
+TAYLOR: Any = Namespace(_entry, _by_rule)  # a function without an entry follows its derivative rule
+for _names, _function in (
+    (LINEAR, _linear), (BILINEAR, _product), (AT_ZERO, _at_zero), (("divide",), _quotient), (("pad",), _pad),
+    (("einsum",), _einsum),
+):  # fmt: skip
+    TAYLOR.give(_names, _function)
+TAYLOR.operators(Series)
+Series.xp = SeriesTensor.xp = TAYLOR  # type: ignore[attr-defined]
+RUN[TAYLOR] = _run
 
 
 def taylor(f: Callable, x: Any, direction: Any, order: int) -> list:
