@@ -103,7 +103,7 @@ def hand_over(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def take_composites(module: dict[str, Any], elementwise: str = "", others: str = "") -> None:
-    """Let these functions of a module take ragged and sparse tensors too; tensors pay one Python call (70 ns)."""
+    """Let these functions of a module take ragged and sparse tensors too; tensors pay one Python call (0.15 µs)."""
     made: dict[Any, Callable] = {}  # two names of one function stay one
     for names, flag in ((elementwise, True), (others, False)):
         for name in names.split():
