@@ -32,6 +32,8 @@ def _settings_stay():
 @pytest.fixture
 def two_gpus(monkeypatch):
     monkeypatch.setattr(devices, "accelerators", lambda: [("GPU", 0), ("GPU", 1)])
+    monkeypatch.setattr(devices, "_of_jax", lambda kind, index: (kind, index))
+    monkeypatch.setattr(devices, "_choose_default", lambda: None)
 
 
 def test_one_cpu_is_always_there():
@@ -86,12 +88,13 @@ def test_listing_cpus_does_not_load_jax():
     assert done.stdout.strip() == "False"
 
 
-def test_one_device_stays_one():
-    cpu = config.list_physical_devices("CPU")[0]
+def test_one_device_stays_one(two_gpus):
+    cpu, gpu, _ = config.list_physical_devices()
     config.set_logical_device_configuration(cpu, [config.LogicalDeviceConfiguration()])
     assert config.get_logical_device_configuration(cpu) == [config.LogicalDeviceConfiguration()]
+    config.set_logical_device_configuration(gpu, [config.LogicalDeviceConfiguration(memory_limit=1024)])
     with pytest.raises(ValueError, match="cannot be divided into 2"):
-        config.set_logical_device_configuration(cpu, [config.LogicalDeviceConfiguration()] * 2)
+        config.set_logical_device_configuration(gpu, [config.LogicalDeviceConfiguration()] * 2)
 
 
 def test_switches_remember():

@@ -145,9 +145,9 @@ def test_structures_keep_their_types():
     ("call", "error", "text"),
     [
         (lambda: while_loop(lambda i, j: i < 1, lambda i, j: i + 1, (0, 1)), TypeError, "must return a list or tuple of 2"),
-        (lambda: map_fn(lambda t: t, [1, 2]), ValueError, "not scalars\n  Fix:      a list is a structure of tensors"),
+        (lambda: map_fn(lambda t: t, [1, 2]), ValueError, "Fix:      a list is a structure of tensors"),
         (lambda: foldl(operator.add, tf.zeros([0])), tf.errors.OutOfRangeError, "give an initializer"),
-        (lambda: case([(True, lambda: 1)]), TypeError, "pred must be a Tensor, got: True\n  Fix:"),
+        (lambda: case([(True, lambda: 1)]), TypeError, "pred must be a Tensor, got: True"),
         (lambda: cond(True, lambda: 1), TypeError, "'false_fn' argument required"),
     ],
     ids=["while_loop", "map_fn", "foldl", "case", "cond"],

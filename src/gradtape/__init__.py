@@ -20,8 +20,9 @@ from gradtape.core.tape import GradientTape, UnconnectedGradients, gradients, he
 from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
 from gradtape.ops import methods as _methods  # installs the operators
 from gradtape.ops.elementwise import cast, stop_gradient
+from gradtape.ops.placing import convert_to_tensor
 from gradtape.values import nest
-from gradtape.values.convert import constant, convert_to_tensor
+from gradtape.values.convert import constant
 from gradtape.values.dtypes import (
     DType,
     as_dtype,
@@ -67,6 +68,7 @@ from gradtape.toplevel import (
     truncatemod, tuple, unique, unique_with_counts, unravel_index, unstack, where, zeros, zeros_like,
 )
 from gradtape.derivatives import methods as _tape_methods  # installs methods of GradientTape that load when called
+from gradtape.inspect import methods as _explaining_methods  # and those by which it explains itself
 
 __version__ = "0.1.0"
 newaxis = None
@@ -129,7 +131,7 @@ _HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in 
 _SUBMODULES = frozenset(
     (
         "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend "
-        "function image io linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse "
+        "function image inspect io linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse "
         "strings summary sysconfig test testing train values version"
     ).split()
 )

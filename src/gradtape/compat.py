@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as _np
 
+from gradtape.errors import message, shown
 from gradtape.scope import missing
 
 __all__ = [
@@ -28,7 +29,8 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, (bytes, bytearray)):
         return bytes(bytes_or_text)
-    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+    text = f"Expected binary or unicode string, got {bytes_or_text!r}"
+    raise TypeError(message(text, received=shown(bytes_or_text), expected="str or bytes"))
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradtape.errors import message
 from gradtape.ops import clip, elementwise
 from gradtape.ops.elementwise import cast
 from gradtape.scope import missing
@@ -45,10 +46,11 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """real + i · imag"""
     x, y = convert_to_tensor(real), convert_to_tensor(imag)
     if x.dtype is not y.dtype or x.dtype not in (float32, float64):
-        raise TypeError(
+        text = (
             f"The `real` and `imag` components have incorrect types: {x.dtype.name} {y.dtype.name}. "
             "They must be consistent, and one of [tf.float32, tf.float64]"
         )
+        raise TypeError(message(text, fix="tf.cast(real, tf.float32), and imag alike"))
     return elementwise.complex(x, y)
 
 

@@ -14,10 +14,17 @@ Exception
 │   └── OperatorNotAllowedInGraphError   Python asked a value that only exists when a compiled program runs
 └── TypeError, RuntimeError, LookupError, KeyError, AttributeError: raised as they are, where TensorFlow does
 
-Messages follow one form: what happened, then Received / Expected / Why / Fix, each on a line of its own.
+Messages follow one form: what happened, then Received / Expected / Why / Fix, each on a line of its own. What was received
+need not be said where it is the arguments of the call that the user made: those are read from the stack.
 """
 
 from __future__ import annotations
+
+import os
+import reprlib
+import sys
+import types
+from typing import Any
 
 
 def message(
@@ -28,9 +35,96 @@ def message(
     why: str | None = None,
     fix: str | None = None,
 ) -> str:
-    """Compose an error text: the summary, then one labelled line for each part that is given."""
+    """Compose an error text: the summary, then one labelled line for each part that is given.
+
+    Without ``received`` it is the arguments, but those left at their defaults, of the outermost of our functions that led here.
+    An empty text leaves the line out.
+    """
+    received = _arguments() if received is None else received
     parts = (("Received:", received), ("Expected:", expected), ("Why:", why), ("Fix:", fix))
     return "\n".join([summary, *(f"  {label:<9} {text}" for label, text in parts if text)])
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_MANY, _KEYWORDS = 0x04, 0x08  # flags of the code of a function with *args, with **kwargs
+
+
+def _arguments() -> str:
+    """The arguments of the call from outside that `message` was reached by."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_back.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    code, values = frame.f_code, frame.f_locals
+    names = list(code.co_varnames)
+    count = code.co_argcount + code.co_kwonlyargcount
+    given = {name: values[name] for name in names[:count] if name in values}  # a function may delete one
+    many = values.get(names[count], ()) if code.co_flags & _MANY else ()
+    if code.co_flags & _KEYWORDS:
+        given |= values.get(names[count + bool(code.co_flags & _MANY)], {})
+    for name in ("name", "cls", "self"):
+        if name != "self" or not _is_array(given.get(name)):
+            given.pop(name, None)
+    defaults = _defaults(frame)
+    told = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
+    if not told and not many:
+        told = given
+    return ", ".join([*map(shown, many), *(f"{name}={shown(value)}" for name, value in told.items())])
+
+
+def _defaults(frame: Any) -> dict[str, Any]:
+    """The defaults of the function that runs in a frame; none if the function cannot be found by its name."""
+    code = frame.f_code
+    method = getattr(type(frame.f_locals.get("self")), code.co_name, None)
+    function: Any = frame.f_globals.get(code.co_name, method)
+    if getattr(function, "__code__", None) is not code:
+        return {}
+    names, values = code.co_varnames[: code.co_argcount], function.__defaults__ or ()
+    return dict(zip(names[len(names) - len(values) :], values)) | (function.__kwdefaults__ or {})
+
+
+class _Brief(reprlib.Repr):
+    """Arrays by dtype and shape, with their elements if those are few; functions by name; anything else cut short."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 80
+
+    def repr1(self, x: Any, level: int) -> str:
+        if _is_array(x):
+            return _array(x)
+        if isinstance(x, (type, types.FunctionType)):
+            return x.__name__
+        text = super().repr1(x, level)
+        return type(x).__name__ if " at 0x" in text else text
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: ``float32 (2, 3)`` for a tensor, ``'SAME'`` for a string.
+
+    >>> shown(["SAME", None])
+    "['SAME', None]"
+    """
+    try:
+        return _BRIEF.repr(value)
+    except Exception:  # whatever a foreign object raises, the message to come is about something else
+        return type(value).__name__
+
+
+_BRIEF = _Brief()
+
+
+def _is_array(value: Any) -> bool:
+    kind = type(value)  # whose attributes no __getattr__ makes up: it may be what raises
+    return hasattr(kind, "dtype") and hasattr(kind, "shape")
+
+
+def _array(x: Any) -> str:
+    array = getattr(x, "_array", x)
+    kind = "" if array is not x else f"{type(x).__name__} "
+    elements = ""
+    if type(array).__module__ == "numpy" and array.ndim < 2 and array.size <= 4:
+        elements = f" {_BRIEF.repr(array.tolist())}"
+    return f"{kind}{getattr(x.dtype, 'name', x.dtype)} {x.shape}{elements}"
 
 
 def dims(shape: tuple[int, ...]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gradtape.errors import message
 from gradtape.math import l2_normalize
 from gradtape.ops import clip, creation, elementwise, matrix, shape
 from gradtape.ops.arguments import integer, lengths
@@ -82,7 +83,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Sum of products by an equation such as ``"ij,jk->ik"``; ellipses and the implicit form are allowed."""
     unknown = set(kwargs) - {"name", "optimize"}
     if unknown:
-        raise TypeError(f"Invalid keyword arguments for einsum: {', '.join(sorted(unknown))}. Valid arguments: name, optimize.")
+        text = f"Invalid keyword arguments for einsum: {', '.join(sorted(unknown))}. Valid arguments: name, optimize."
+        raise TypeError(message(text, expected="name and optimize"))
     return matrix.einsum(equation, inputs)
 
 
@@ -173,10 +175,11 @@ def eye(
 ) -> Tensor:
     """The identity matrix, or a batch of them."""
     if isinstance(num_rows, float) or isinstance(num_columns, float):
-        raise TypeError(
+        text = (
             "Arguments `num_rows` and `num_columns` must be positive integer values. "
             f"Received: num_rows={num_rows}, num_columns={num_columns}"
         )
+        raise TypeError(message(text, fix="tf.eye(int(num_rows))"))
     rows, columns = lengths((integer(num_rows), integer(num_rows if num_columns is None else num_columns)))
     out = creation.eye(rows=rows, columns=columns, dtype=dtypes.numpy_dtype(dtype))
     return out if batch_shape is None else shape.broadcast_to(out, shape=(*lengths(batch_shape), rows, columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from gradtape.errors import InvalidArgumentError
+from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops import decompositions, elementwise, shape, solvers
 from gradtape.ops.linear_operators import (
     LinearOperator, LinearOperatorAdjoint, LinearOperatorBlockDiag, LinearOperatorBlockLowerTriangular,
@@ -93,7 +93,13 @@ def conjugate_gradient(
 ) -> CGState:  # fmt: skip
     """Solve ``operator.matvec(x) = rhs`` for a positive definite operator."""
     if not (operator.is_self_adjoint and operator.is_positive_definite):
-        raise ValueError("Expected a self-adjoint, positive definite operator.")
+        raise ValueError(
+            message(
+                "Expected a self-adjoint, positive definite operator.",
+                received=f"is_self_adjoint={operator.is_self_adjoint}, is_positive_definite={operator.is_positive_definite}",
+                fix="say so when making the operator: is_self_adjoint=True, is_positive_definite=True",
+            )
+        )
     precondition = None if preconditioner is None else preconditioner.matvec
     return CGState(*solvers.conjugate_gradient(operator.matvec, rhs, precondition, x, tol, max_iter))
 
@@ -113,9 +119,8 @@ def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None)
     """Both triangles in one matrix, and the permutation of the rows."""
     kind = dtypes.as_dtype(output_idx_type)
     if kind not in (dtypes.int32, dtypes.int64):
-        raise InvalidArgumentError(
-            f"Value for attr 'output_idx_type' of {kind.word} is not in the list of allowed values: int32, int64 [Op:Lu]"
-        )
+        text = f"Value for attr 'output_idx_type' of {kind.word} is not in the list of allowed values: int32, int64 [Op:Lu]"
+        raise InvalidArgumentError(message(text, expected="tf.int32 or tf.int64"))
     packed, permutation = decompositions.lu(input)
     return packed, elementwise.cast(permutation, kind)
 

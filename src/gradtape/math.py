@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.errors import InvalidArgumentError, dims
+from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, statistics
 from gradtape.ops.arguments import (
     NUMERIC,
@@ -196,7 +196,8 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """The polynomial with the given coefficients, highest power first, at x."""
     if not isinstance(coeffs, list):
-        raise ValueError(f"Argument coeffs must be list type. Received type {type(coeffs)}.")
+        text = f"Argument coeffs must be list type. Received type {type(coeffs)}."
+        raise ValueError(message(text, fix="a list, the coefficient of the highest power first: [1.0, 0.0, 2.0]"))
     x = convert_to_tensor(x)
     total = elementwise.zeros_like(x)
     for c in coeffs:
@@ -249,7 +250,8 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or IndexedSlices."""
     factor = convert_to_tensor(scalar, None if hasattr(scalar, "dtype") else getattr(x, "dtype", None))
     if factor._array.ndim:
-        raise ValueError(f"The input scalar must be a 0-D value. Received shape {factor.shape}.")
+        text = f"The input scalar must be a 0-D value. Received shape {factor.shape}."
+        raise ValueError(message(text, fix="scalar * x multiplies by any tensor that broadcasts"))
     if isinstance(x, IndexedSlices):
         return IndexedSlices(elementwise.multiply(factor, x.values), x.indices, x.dense_shape)
     return elementwise.multiply(factor, x)
@@ -394,7 +396,10 @@ def _extreme_index(function: Callable, label: str, input: Any, axis: Any, output
     if x._array.dtype.kind in "cO":
         raise not_allowed(label, x._array.dtype, f"{REAL}, bool")
     if not x._array.shape[axis]:
-        raise InvalidArgumentError(f"Reduction axis {axis} is empty in shape {dims(x._array.shape)} [Op:{label}]")
+        text = f"Reduction axis {axis} is empty in shape {dims(x._array.shape)} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"axis {axis} of shape {x._array.shape}", expected="at least one element along the axis")
+        )
     out = function(x, axis=axis)
     return out if output_type is dtypes.int64 else elementwise.cast(out, output_type)
 
@@ -436,7 +441,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape; IndexedSlices are made dense."""
     parts = [convert_to_tensor(x) for x in inputs] if hasattr(inputs, "__iter__") else []
     if not parts:
-        raise ValueError("Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape.")
+        text = "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape."
+        raise ValueError(message(text, fix="tf.add_n([x, y])"))
     return elementwise.identity(parts[0]) if len(parts) == 1 else statistics.add_n(*parts)
 
 
@@ -445,7 +451,8 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     parts = [convert_to_tensor(x) for x in inputs]
     for x in parts[1:]:
         if x._array.shape != parts[0]._array.shape:
-            raise ValueError(f"Shapes {parts[0].shape} and {x.shape} are not compatible")
+            text = f"Shapes {parts[0].shape} and {x.shape} are not compatible"
+            raise ValueError(message(text, received=f"shapes {[tuple(x.shape) for x in parts]}", expected="one shape for all"))
     return add_n(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from gradtape.errors import message
 from gradtape.math import in_top_k, top_k
 from gradtape.ops import arguments as _arguments
 from gradtape.ops import conv as _conv
@@ -83,7 +84,8 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     """x · Φ(x), or its approximation by tanh."""
     features = convert_to_tensor(features)
     if not features.dtype.is_floating:
-        raise ValueError(f"`features.dtype` must be a floating point tensor. Received: features.dtype={features.dtype}")
+        text = f"`features.dtype` must be a floating point tensor. Received: features.dtype={features.dtype}"
+        raise ValueError(message(text, fix="tf.cast(features, tf.float32)"))
     return _nn.gelu_tanh(features) if approximate else _nn.gelu(features)
 
 
@@ -178,9 +180,8 @@ def conv_transpose(
     """The transpose of `convolution`, over as many axes of space as ``output_shape`` has."""
     n = len(_arguments.integers(output_shape)) - 2
     if n not in (1, 2, 3):
-        raise ValueError(
-            f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape} of length {n + 2}."
-        )
+        text = f"`output_shape` must be of length 3, 4 or 5. Received: output_shape={output_shape} of length {n + 2}."
+        raise ValueError(message(text, expected="the whole shape: [batch, …, channels]"))
     where = {"padding": padding, "data_format": data_format, "dilations": dilations}
     return _conv.convolution_transpose(input, filters, output_shape, n, strides=strides, **where)
 
@@ -266,7 +267,13 @@ def separable_conv2d(
 def _space(input: Any) -> int:
     shape = convert_to_tensor(input).shape
     if len(shape) not in (3, 4, 5):
-        raise ValueError(f"`input.shape.rank` must be 3, 4 or 5. Received: input.shape={shape} of rank {len(shape)}.")
+        raise ValueError(
+            message(
+                f"`input.shape.rank` must be 3, 4 or 5. Received: input.shape={shape} of rank {len(shape)}.",
+                expected="[batch, …, channels] with 1, 2 or 3 axes in between",
+                fix="add a batch axis: input[tf.newaxis]",
+            )
+        )
     return len(shape) - 2
 
 
@@ -331,7 +338,7 @@ def pool(
     """Pooling of type "MAX" or "AVG" over as many axes of space as the window has."""
     n = len(_arguments.integers(window_shape))
     if pooling_type not in ("MAX", "AVG"):
-        raise ValueError(f"{n}-D {pooling_type} pooling is not supported.")
+        raise ValueError(message(f"{n}-D {pooling_type} pooling is not supported.", expected="pooling_type='MAX' or 'AVG'"))
     where = {"padding": padding, "data_format": data_format, "dilations": 1 if dilations is None else dilations}
     return _pool.pool(input, pooling_type, n, size=window_shape, strides=1 if strides is None else strides, **where)
 
@@ -398,9 +405,8 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str
 
 def _both(labels: Any, logits: Any, caller: str) -> tuple[Tensor, Tensor]:
     if labels is None or logits is None:
-        raise ValueError(
-            f"Both `labels` and `logits` must be provided for {caller}. Received: labels={labels} and logits={logits}"
-        )
+        text = f"Both `labels` and `logits` must be provided for {caller}. Received: labels={labels} and logits={logits}"
+        raise ValueError(message(text, fix="labels=labels, logits=logits"))
     logits = convert_to_tensor(logits)
     labels = labels if isinstance(labels, Tensor) else convert_to_tensor(labels, dtype_hint=logits.dtype)
     _nn.same_shape(logits, labels, "`logits` and `labels`")
@@ -546,7 +552,8 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """value + bias along the channels: the last axis, or axis 1 if the data format starts with "NC"."""
     form = "N...C" if data_format is None else data_format
     if not (form.startswith("NC") or (form[:1] == "N" and form.endswith("C"))):
-        raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}")
+        text = f"`data_format` must be of the form `N...C` or `NC...`. Received: data_format={data_format}"
+        raise ValueError(message(text, expected="'N...C', the channels last, or 'NC...'"))
     return _normalization.bias_add(value, bias, channels_first=form.startswith("NC"))
 
 

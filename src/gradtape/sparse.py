@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.errors import message
 from gradtape.ops import elementwise, sparse_functions, sparse_segments
 from gradtape.ops.sparse import SparseTensor
 from gradtape.scope import missing
@@ -71,7 +72,8 @@ def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: s
     """Parts along an axis."""
     for what, value in (("sp_input", sp_input), ("num_split", num_split), ("axis", axis)):
         if value is None:
-            raise ValueError(f"{what} is required")
+            text = f"{what} is required"
+            raise ValueError(message(text, received=f"{what}=None", fix="tf.sparse.split(sp_input, num_split, axis)"))
     return sparse_functions.split(sp_input, num_split, axis)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import RECORDED
-from gradtape.errors import InvalidArgumentError, dims
+from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import arrays, creation, elementwise, grids, indexing, nondiff, scatter, statistics
 from gradtape.ops import clip as clipping
 from gradtape.ops import shape as shapes
@@ -73,7 +73,10 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     x = input if isinstance(input, Tensor) else convert_to_tensor(input)
     at, ndim = integer(axis), x._array.ndim
     if not -ndim - 1 <= at <= ndim:
-        raise InvalidArgumentError(f"Tried to expand dim index {at} for tensor with {ndim} dimensions. [Op:ExpandDims]")
+        text = f"Tried to expand dim index {at} for tensor with {ndim} dimensions. [Op:ExpandDims]"
+        raise InvalidArgumentError(
+            message(text, received=f"axis={at} for an input of rank {ndim}", expected=f"an axis from {-ndim - 1} to {ndim}")
+        )
     return shapes.expand_dims(x, axis=at)
 
 
@@ -124,8 +127,9 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     x, wanted = convert_to_tensor(x), TensorShape(shape)
     if not x.shape.is_compatible_with(wanted):
         text = "[" + ",".join("?" if n is None else str(n) for n in wanted) + "]"
+        text = f"Shape of tensor input {dims(x._array.shape)} is not compatible with expected shape {text}. [Op:EnsureShape]"
         raise InvalidArgumentError(
-            f"Shape of tensor input {dims(x._array.shape)} is not compatible with expected shape {text}. [Op:EnsureShape]"
+            message(text, received=f"shape {x._array.shape}", expected=f"shape {wanted}", fix="tf.reshape changes a shape")
         )
     return elementwise.identity(x)
 
@@ -187,11 +191,16 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     x, axis = convert_to_tensor(value), integer(axis)
     ndim = x._array.ndim
     if not -ndim <= axis < ndim:
-        raise ValueError(f"Argument `axis` = {axis} not in range [{-ndim}, {ndim})")
-    if num is not None and x._array.shape[axis] != num:
-        raise InvalidArgumentError(
-            f"Input shape axis {axis % ndim} must equal {num}, got shape {dims(x._array.shape)} [Op:Unpack]"
+        raise ValueError(
+            message(
+                f"Argument `axis` = {axis} not in range [{-ndim}, {ndim})",
+                received=f"axis={axis} of shape {x._array.shape}",
+                expected=f"an axis from {-ndim} to {ndim - 1}" if ndim else "at least one axis",
+            )
         )
+    if num is not None and x._array.shape[axis] != num:
+        text = f"Input shape axis {axis % ndim} must equal {num}, got shape {dims(x._array.shape)} [Op:Unpack]"
+        raise InvalidArgumentError(message(text, fix=f"num={x._array.shape[axis]}, or leave it out"))
     return list(arrays.unstack(x, axis=axis % ndim))
 
 
@@ -208,7 +217,8 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     how = kwargs.pop("indexing", "xy")
     kwargs.pop("name", None)
     if kwargs:
-        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+        text = f"'{next(iter(kwargs))}' is an invalid keyword argument for this function"
+        raise TypeError(message(text, received=f"{', '.join(kwargs)}", expected="indexing= and name="))
     return grids.meshgrid(args, how)
 
 
@@ -304,7 +314,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None and y is None:
         return nondiff.nonzero(condition)
     if x is None or y is None:
-        raise ValueError("x and y must both be non-None or both be None.")
+        text = "x and y must both be non-None or both be None."
+        raise ValueError(message(text, fix="tf.where(condition) for the places, tf.where(condition, x, y) to choose"))
     return arrays.select(condition, x, y)
 
 
@@ -326,7 +337,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, n
 
 def _ordered(values: Any, axis: Any, direction: str) -> builtins.tuple[Tensor, int]:
     if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}")
+        text = f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}"
+        raise ValueError(message(text, expected="'ASCENDING' or 'DESCENDING'"))
     x = convert_to_tensor(values)
     return x, position(axis, x._array.ndim, "slice index {axis} of dimension 0 out of bounds. [Op:StridedSlice]")
 
@@ -399,7 +411,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layou
     """Ones of a shape."""
     kind = dtypes.numpy_dtype(dtype)
     if kind.kind == "O":
-        raise TypeError("Cannot convert 1 to EagerTensor of dtype string")
+        raise TypeError(message("Cannot convert 1 to EagerTensor of dtype string", fix="tf.fill(shape, '')"))
     return creation.ones(shape=lengths(shape), dtype=kind)
 
 
@@ -467,9 +479,8 @@ def timestamp(name: str | None = None) -> Tensor:
 def _index_dtype(out_type: Any) -> np.dtype:
     kind = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if kind not in (dtypes.int32, dtypes.int64):
-        raise InvalidArgumentError(
-            f"Value for attr 'out_type' of {kind.name} is not in the list of allowed values: int32, int64 [Op:Shape]"
-        )
+        text = f"Value for attr 'out_type' of {kind.name} is not in the list of allowed values: int32, int64 [Op:Shape]"
+        raise InvalidArgumentError(message(text, expected="tf.int32 or tf.int64"))
     return kind.numpy
 
 
@@ -515,8 +526,12 @@ def broadcast_static_shape(shape_x: TensorShape, shape_y: TensorShape) -> Tensor
         return TensorShape(np.broadcast_shapes(integers([*shape_x]), integers([*shape_y])))
     except ValueError as error:
         raise ValueError(
-            "Incompatible shapes for broadcasting. Two shapes are compatible if for each dimension pair they are either equal "
-            f"or one of them is 1. Received: {shape_x} and {shape_y}."
+            message(
+                "Incompatible shapes for broadcasting. Two shapes are compatible if for each dimension pair they are "
+                f"either equal or one of them is 1. Received: {shape_x} and {shape_y}.",
+                received=f"{shape_x} and {shape_y}",
+                expected="lengths that are equal, or 1, from the last axis backwards",
+            )
         ) from error
 
 
@@ -526,7 +541,10 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     try:
         return convert_to_tensor(np.array(np.broadcast_shapes(x, y), np.int32))
     except ValueError as error:
-        raise InvalidArgumentError(f"Incompatible shapes: {dims(x)} vs. {dims(y)} [Op:BroadcastArgs]") from error
+        text = f"Incompatible shapes: {dims(x)} vs. {dims(y)} [Op:BroadcastArgs]"
+        raise InvalidArgumentError(
+            message(text, expected="lengths that are equal, or 1, from the last axis backwards")
+        ) from error
 
 
 # Clipping

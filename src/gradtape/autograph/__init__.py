@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.autograph import experimental
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.ops.printing import print as _print
 from gradtape.scope import missing
 
@@ -31,7 +31,7 @@ def to_code(entity: Callable, recursive: bool = True, experimental_optional_feat
 def to_graph(entity: Callable, recursive: bool = True, experimental_optional_features: Any = None) -> Callable:
     """The function itself: eager code needs no conversion."""
     if not callable(entity):
-        raise TypeError(f"to_graph expects a function.\n  Received: {entity!r}")
+        raise TypeError(message("to_graph expects a function.", received=shown(entity), fix="to_graph(function)"))
     return entity
 
 

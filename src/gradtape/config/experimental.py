@@ -30,14 +30,26 @@ _settings: dict[str, Any] = {"policy": "silent", "synchronous": True, "tensor_fl
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
     """Accepted for accelerators: jax allocates as its own environment variables say."""
     if devices.known(device).device_type == "CPU":
-        raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+        raise ValueError(
+            message(
+                "Cannot set memory growth on non-GPU and non-Pluggable devices",
+                received=f"{device}",
+                fix="tf.config.list_physical_devices('GPU') lists devices whose memory can grow",
+            )
+        )
     devices.settings.memory_growth[device] = bool(enable)
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
     """Whether memory growth was asked for."""
     if devices.known(device).device_type == "CPU":
-        raise ValueError("Cannot set memory growth on non-GPU and non-Pluggable devices")
+        raise ValueError(
+            message(
+                "Cannot set memory growth on non-GPU and non-Pluggable devices",
+                received=f"{device}",
+                fix="tf.config.list_physical_devices('GPU') lists devices whose memory can grow",
+            )
+        )
     return devices.settings.memory_growth.get(device, False)
 
 

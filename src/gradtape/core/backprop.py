@@ -9,21 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.errors import InternalError, message
+from gradtape.core.selection import NEVER, Watch, settled
+from gradtape.errors import InternalError, message, shown
 
 
 class Sweep:
     """One walk over the records of a tape."""
 
-    __slots__ = ("cotangents", "needed", "plain", "raw", "sparse", "xp")
+    __slots__ = ("blocked", "cotangents", "needed", "plain", "poles", "raw", "sparse", "unused", "xp")
 
-    def __init__(self, xp: Any, raw: bool, plain: bool, needed: Any, sparse: Any = ()) -> None:
+    def __init__(self, xp: Any, raw: bool, plain: bool, needed: Any, sparse: Any = (), poles: Watch = NEVER) -> None:
         self.xp = xp
         self.raw = raw  # rules get arrays; otherwise tensors, so that what they do is recorded
         self.plain = plain  # cotangents are arrays or batched values; otherwise tensors
         self.needed = needed  # the keys that lead to a source
         self.sparse = sparse  # sets of the keys whose gradient a gather may give as IndexedSlices
+        self.poles = poles  # when to look for nan that leaks from what was not selected
         self.cotangents: dict[Any, Any] = {}
+        self.unused: list[tuple] = []  # (output key, op, input keys) of records that the target does not depend on
+        self.blocked: list[tuple] = []  # (op, input key) where a rule gave nothing
 
     def run(self, records: dict, keep: Any) -> None:
         """Pull the cotangents back through ``records``, latest first, dropping each record as it is passed.
@@ -32,6 +36,7 @@ class Sweep:
         there are many of them, and a call costs as much as a rule.
         """
         xp, raw, plain, needed, cotangents = self.xp, self.raw, self.plain, self.needed, self.cotangents
+        met, start, reach = self.poles
         while records:
             key, record = records.popitem()
             pull = record[0]
@@ -41,6 +46,7 @@ class Sweep:
                 continue
             g = cotangents.pop(key, None)
             if g is None:
+                self.unused.append((key, record[1], record[2]))
                 continue
             if key in keep:
                 cotangents[key] = g
@@ -54,12 +60,16 @@ class Sweep:
                     y = y._array
             if key_x in needed:
                 h = op.rule_x(xp, g, out, x, y)
+                if met[0] != start:
+                    h = settled(xp, op, g, h, op.rule_x, (out, x, y), reach)
                 if plain and key_x not in cotangents and h is not None:  # what `add` would do
                     cotangents[key_x] = h if h.shape == shape_x and h.dtype is dtype else fit(xp, op, h, shape_x, dtype)
                 else:
                     self.add(op, key_x, h, shape_x, dtype)
             if key_y in needed:
                 h = op.rule_y(xp, g, out, x, y)
+                if met[0] != start:
+                    h = settled(xp, op, g, h, op.rule_y, (out, x, y), reach)
                 if plain and key_y not in cotangents and h is not None:
                     cotangents[key_y] = h if h.shape == shape_y and h.dtype is dtype else fit(xp, op, h, shape_y, dtype)
                 else:
@@ -68,15 +78,22 @@ class Sweep:
     def _pull(self, pull: Any, key: Any, record: tuple, keep: Any) -> None:
         cotangents = self.cotangents
         if pull is pull_several:
-            pull(record, [cotangents.get(k) if k in keep else cotangents.pop(k, None) for k in record[7]], self)
+            gs = [cotangents.get(k) if k in keep else cotangents.pop(k, None) for k in record[7]]
+            if all(g is None for g in gs):
+                self.unused.extend((k, record[1], record[2]) for k in record[7])
+            else:
+                pull(record, gs, self)
             return
         g = cotangents.get(key) if key in keep else cotangents.pop(key, None)
-        if g is not None:
+        if g is None:
+            self.unused.append((key, record[1], record[2]))
+        else:
             pull(record, g, self)
 
     def add(self, op: Any, key: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> None:
         """Sum ``g`` into the cotangent of ``key``, in the shape and dtype of the value it belongs to."""
         if g is None:
+            self.blocked.append((op, key))
             return
         if type(g) is not IndexedSlices:
             value = g if self.plain else g._array
@@ -135,9 +152,7 @@ PAIR = "pair"
 
 
 def pull_several(record: tuple, gs: list, sweep: Sweep) -> None:
-    """A record with several outputs: one that nothing used contributes zeros, unless none was used."""
-    if all(g is None for g in gs):
-        return
+    """A record with several outputs: one that nothing used contributes zeros."""
     zeros = sweep.xp.zeros
     outputs = record[8]
     filled = tuple([zeros(shape=s, dtype=d) if g is None else g for g, (s, d) in zip(gs, outputs)])
@@ -154,24 +169,43 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
     if op.joint:
         parts = _call(op.rules[0], xp, g, kept, attributes, shapes)
         if not isinstance(parts, (list, tuple)):
-            raise TypeError(f"expected a sequence of gradients, got {type(parts).__name__} from the rule of {op.name}")
+            text = f"expected a sequence of gradients, got {type(parts).__name__} from the rule of {op.name}"
+            raise TypeError(message(text, received=shown(parts), expected="a list or tuple, one gradient per input"))
         if len(parts) != len(keys):
             raise miscounted(op, len(keys), len(parts))
-        for key, part, shape, dtype in zip(keys, parts, shapes, dtypes):
+        for i, key in enumerate(keys):
             if key in sweep.needed:
-                sweep.add(op, key, part, shape, dtype)
+                part = _settled(parts[i], op.rules[0], record, g, kept, sweep, i)
+                sweep.add(op, key, part, shapes[i], dtypes[i])
         return
     for i, rule in enumerate(op.rules):
         key = keys[i]
-        if rule is not None and key in sweep.needed:
+        if rule is None:
+            if key in sweep.needed:
+                sweep.blocked.append((op, key))
+        elif key in sweep.needed:
             if op.paired:
                 x, y = (*op.inputs, "")[:2]
                 part = (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y))
+                part = _settled(part, rule, record, g, kept, sweep)
             elif op.sparse is not None and any(key in leaves for leaves in sweep.sparse):
                 part = op.sparse(xp, g, kept, attributes, shapes)
             else:
-                part = _call(rule, xp, g, kept, attributes, shapes)
+                part = _settled(_call(rule, xp, g, kept, attributes, shapes), rule, record, g, kept, sweep)
             sweep.add(op, key, part, shapes[i], dtypes[i])
+
+
+def _settled(part: Any, rule: tuple, record: tuple, g: Any, kept: dict, sweep: Sweep, i: int | None = None) -> Any:
+    """What a rule gave, or the i-th that it gave, without nan that leaks from what was not selected."""
+    met, start, reach = sweep.poles
+    if met[0] == start:
+        return part
+
+    def again(xp: Any, g: Any, *values: Any) -> Any:
+        parts = _call(rule, xp, g, dict(zip(kept, values)), record[6], record[3])
+        return parts if i is None else parts[i]
+
+    return settled(sweep.xp, record[1], g, part, again, tuple(kept.values()), reach)
 
 
 def _call(rule: tuple, xp: Any, g: Any, kept: dict, attributes: dict, shapes: tuple) -> Any:
@@ -199,5 +233,9 @@ def unregistered(op: Any) -> LookupError:
 def miscounted(op: Any, expected: int, received: int) -> InternalError:
     few = "few" if received < expected else "many"
     return InternalError(
-        f"Recorded operation '{op.label}' returned too {few} gradients. Expected {expected} but received {received}"
+        message(
+            f"Recorded operation '{op.label}' returned too {few} gradients. Expected {expected} but received {received}",
+            received=f"{received} gradients",
+            expected=f"{expected}: one per input, None where none flows",
+        )
     )

@@ -140,7 +140,8 @@ class _Batched:
     def __getattr__(self, name: str) -> Callable:
         """A function that has no rule below runs in a loop."""
         if name.startswith("_") or not hasattr(NUMPY, name):
-            raise AttributeError(f"The array dialect has no function {name!r}.")
+            text = f"The array dialect has no function {name!r}."
+            raise AttributeError(message(text, received=f"xp.{name}", expected="a name of gradtape.xp.dialect.NAMES"))
         return _entry(name, _loop)
 
 

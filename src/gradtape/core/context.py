@@ -14,7 +14,9 @@ class _Nobody:
     limit = 0
 
     def accessed(self, variable: Any) -> None:
-        """Nobody wants to know."""
+        """Nobody wants to know, but perhaps a witness (`cuts`) that stands in for the records."""
+        if type(self.records) is not dict:
+            self.records.read(variable)  # type: ignore[attr-defined]
 
 
 NOBODY = _Nobody()

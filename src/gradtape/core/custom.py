@@ -59,8 +59,11 @@ def custom_gradient(f: Callable | None = None) -> Callable:
         variables = [v for key, v in watcher.variables.items() if key not in passed]
         if variables and not _accepts_variables(grad_fn):
             raise TypeError(
-                "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
-                f"{variables}"
+                message(
+                    "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since function uses variables: "
+                    f"{variables}",
+                    fix="def grad(upstream, variables=None): return gradient, [gradient of each variable]",
+                )
             )
         return record_custom(f.__name__, grad_fn, result, inputs, variables)
 
@@ -75,7 +78,8 @@ def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, varia
     for recorder in recorders:
         for variable in (x for x in sources if isinstance(x, Variable) and x.trainable):
             recorder.accessed(variable)
-    append_record(recorders, sources, lambda: make_custom_record(name, grad_fn, outs, inputs, variables, sources))
+    make = functools.partial(make_custom_record, name, grad_fn, outs, inputs, variables, sources)
+    append_record(recorders, sources, make, outs, (*inputs, *variables))
     return nest.pack_sequence_as(result, outs)
 
 
@@ -173,7 +177,7 @@ def pull_custom(record: tuple, gs: tuple, sweep: Sweep) -> None:
     _, op, keys, shapes, kinds, _, attributes, _, _ = record
     parts = _on_tensors(lambda *g: _gradients(attributes, g), gs, shapes, kinds)
     for key, part, shape, dtype in zip(keys, parts, shapes, kinds):
-        if part is not None and key in sweep.needed:
+        if key in sweep.needed:
             sweep.add(op, key, part, shape, dtype)
 
 
@@ -186,7 +190,13 @@ def _gradients(attributes: dict, gs: tuple[Tensor, ...]) -> list:
         found, extra = grad_fn(*gs, variables=variables)
         extra = nest.flatten(extra)
         if len(extra) != len(variables):
-            raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+            raise ValueError(
+                message(
+                    "Must return gradient for each variable from @custom_gradient grad_fn.",
+                    received=f"{len(extra)} gradients for {len(variables)} variables",
+                    fix="return gradients, [gradient of each variable]",
+                )
+            )
     flat = nest.flatten(found)
     if len(flat) != count:
         raise ValueError(
@@ -308,7 +318,7 @@ class RegisterGradient:
 
     def __init__(self, op_type: str) -> None:
         if not isinstance(op_type, str):
-            raise TypeError(f"op_type must be a string.\n  Received: {op_type!r}")
+            raise TypeError(message("op_type must be a string.", received=f"{op_type!r}", fix="the name of an op: 'Tanh'"))
         self._op_type = op_type
 
     def __call__(self, f: Callable) -> Callable:
@@ -319,7 +329,7 @@ class RegisterGradient:
 def no_gradient(op_type: str) -> None:
     """Declare that nothing flows back through ops of this type."""
     if not isinstance(op_type, str):
-        raise TypeError(f"op_type must be a string.\n  Received: {op_type!r}")
+        raise TypeError(message("op_type must be a string.", received=f"{op_type!r}", fix="the name of an op: 'Tanh'"))
     _register(op_type, None)
 
 
@@ -327,7 +337,8 @@ def _register(op_type: str, rule: Callable | None) -> None:
     ops = [call.op for call in OPS.values() if call.op.label == op_type]  # type: ignore[attr-defined]
     if op_type in REGISTRY or any(op.rules is not None or not op.differentiable for op in ops):
         origin = getattr(REGISTRY.get(op_type), "__module__", "gradtape")
-        raise KeyError(f"Registering two gradient with name '{op_type}'! (Previous registration was in {origin})")
+        text = f"Registering two gradient with name '{op_type}'! (Previous registration was in {origin})"
+        raise KeyError(message(text, received=f"{op_type!r}", fix="choose a name that no op has yet"))
     REGISTRY[op_type] = rule
     for op in ops:
         adopt(op)

@@ -19,9 +19,10 @@ import numpy as np
 
 from gradtape.core.backprop import PAIR, Sweep, unregistered
 from gradtape.core.batching import Batched, level
-from gradtape.core.callsite import warn_at_site
+from gradtape.core.callsite import Listening, warn_at_site
 from gradtape.core.context import activate, thread
 from gradtape.core.op import OUTPUT, RECORDED, Op, apply
+from gradtape.core.selection import ALWAYS, settled_tangent
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.values import nest
@@ -29,6 +30,7 @@ from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
+from gradtape.xp.poles import met
 
 # Not sign: the transpose of its rule, which ignores g, is None (B16). Not complex: its rules drop half of g.
 _ELEMENTWISE = frozenset(dialect.ELEMENTWISE) - {"sign", "complex"}
@@ -81,6 +83,7 @@ def _push_arrays(key: Any, record: tuple, tangents: dict) -> bool:
         return False
     out, x, y = (v if v is None else v._array for v in (out, x, y))
     total = part = None
+    before = met[0]
     if tangent_x is not None:
         t = tangent_x._array
         total = op.rule_x(NUMPY, t, out, x, y) if op.forward is _diagonal else op.kernel(NUMPY, t, y)
@@ -92,6 +95,8 @@ def _push_arrays(key: Any, record: tuple, tangents: dict) -> bool:
     if total is None:
         return True
     if op.forward is _diagonal:
+        if met[0] != before:  # a pole
+            return False
         shape = shape_x if shape_y is None or shape_x == shape_y else np.broadcast_shapes(shape_x, shape_y)
         total = total if total.shape == shape else np.broadcast_to(total, shape)
     dict.__setitem__(tangents, key, wrap(total if total.dtype == dtype else total.astype(dtype)))
@@ -141,16 +146,22 @@ def _diagonal(record: tuple, tangents: dict) -> list:
     x, y = (*op.inputs, "")[:2]
     values = a, b, c = kept.get("out"), kept.get(x), kept.get(y)
     plain = not thread.recorders and conj is _same and type(a) in _PLAIN and type(b) in _PLAIN and type(c) in _PLAIN
-    total = None
+    total, before = None, met[0]
     for key, rule in zip(keys, (op.rule_x, op.rule_y)):
         t = tangents.get(key)
         if t is None:
             continue
         if plain and type(t) is Tensor:
-            part: Any = rule(NUMPY, t._array, *(v if v is None else v._array for v in values))
+            arrays = [v if v is None else v._array for v in values]
+            part: Any = rule(NUMPY, t._array, *arrays)
+            if met[0] != before:
+                part = settled_tangent(NUMPY, rule, t._array, part, arrays)
             part = None if part is None else wrap(part)
         else:
-            part = rule(RECORDED, conj(t), *values)
+            t = conj(t)
+            part = rule(RECORDED, t, *values)
+            if met[0] != before or type(t) is not Tensor:  # only NumPy tells whether there was a pole
+                part = settled_tangent(RECORDED, rule, t, part, values)
             part = None if part is None else conj(part)
         if part is not None:
             total = part if total is None else RECORDED.add(total, part)
@@ -216,7 +227,7 @@ def _transposed(record: tuple, tangents: dict) -> list:
             recorded.run({keys[0] if keys[0] is not None else next(iter(seeds)): record}, ())
     finally:
         activate(outer)
-    back = Sweep(RECORDED, False, False, listener.records, ())
+    back = Sweep(RECORDED, False, False, listener.records, (), ALWAYS)
     for key, cotangent in recorded.cotangents.items():
         if key in tangents and cotangent._key in listener.records:
             back.add(record[1], cotangent._key, tangents[key], cotangent._array.shape, cotangent._array.dtype)
@@ -244,7 +255,7 @@ class _Tangents(dict):
             activate(active)
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Listening):
     """Compute Jacobian-vector products while the operations run.
 
     >>> x = Variable([2.0, 3.0])
@@ -269,10 +280,11 @@ class ForwardAccumulator:
         seen = {id(x) for x in flat}
         if len(seen) < len(flat):
             double = next(x for i, x in enumerate(flat) if any(x is y for y in flat[:i]))
-            raise ValueError(
-                f"Tensor {double} was specified as a primal multiple times. This may indicate an error. If it was intended, "
-                "please sum the corresponding tangents."
+            text = (
+                f"Tensor {double} was specified as a primal multiple times. This may indicate an error. "
+                "If it was intended, please sum the corresponding tangents."
             )
+            raise ValueError(message(text, fix="give it once, with the sum of its tangents"))
         for primal, tangent in zip(flat, nest.flatten(tangents)):
             self._watch(primal, tangent)
 
@@ -325,14 +337,21 @@ class ForwardAccumulator:
 
     def __enter__(self) -> ForwardAccumulator:
         if self._recording:
-            raise ValueError("Accumulator is already recording.")
+            raise ValueError(
+                message(
+                    "Accumulator is already recording.",
+                    received="an accumulator inside its own with block",
+                    fix="make a second one: with tf.autodiff.ForwardAccumulator(primals, tangents) as inner",
+                )
+            )
         self._recording = True
         activate((*thread.recorders, self))
         return self
 
     def __exit__(self, *_: object) -> None:
         if not self._recording:
-            raise ValueError("Accumulator is not recording.")
+            text = "Accumulator is not recording."
+            raise ValueError(message(text, received="an accumulator that was left already", fix="leave its with block once"))
         self._recording = False
         activate(tuple(r for r in thread.recorders if r is not self))
 
@@ -344,7 +363,8 @@ class ForwardAccumulator:
         """
         word = getattr(unconnected_gradients, "value", unconnected_gradients)
         if word not in ("none", "zero"):
-            raise ValueError(f"{unconnected_gradients!r} is not a valid UnconnectedGradients")
+            text = f"{unconnected_gradients!r} is not a valid UnconnectedGradients"
+            raise ValueError(message(text, received=f"{unconnected_gradients!r}", expected="'none' or 'zero'"))
         return nest.map_structure(lambda x: self._tangent(x, word == "zero"), primals)
 
     def _tangent(self, primal: Any, zero: bool) -> Tensor | None:
@@ -369,7 +389,7 @@ class ForwardAccumulator:
     def accessed(self, variable: Variable) -> None:
         """A variable's tangent is found by its key, whenever it is read."""
 
-    def prune(self) -> None:
+    def grown(self, note: tuple) -> None:
         """Drop the tangents of tensors that nobody can reach any more."""
         others = [r.records for r in thread.recorders if r is not self]
         for key in list(self.records):

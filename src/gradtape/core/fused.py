@@ -13,6 +13,7 @@ from gradtape.core.batching import BATCHED
 from gradtape.core.context import thread
 from gradtape.core.custom import lifted
 from gradtape.core.op import RECORDED, Op, make_record
+from gradtape.core.selection import ALWAYS
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 
@@ -50,7 +51,7 @@ def _is_tracked(t: Tensor, top: int) -> bool:
 def _pulled(record: tuple, upstream: tuple, tracked: list[bool]) -> list:
     """The cotangents of the inputs, each position for itself even if two are the same tensor."""
     keys = tuple(object() if is_tracked else None for is_tracked in tracked)
-    sweep = Sweep(RECORDED, False, False, {*keys} - {None})
+    sweep = Sweep(RECORDED, False, False, {*keys} - {None}, poles=ALWAYS)
     several = len(record[7]) > 1
     record[1].pull((*record[:2], keys, *record[3:]), upstream if several else upstream[0], sweep)
     return [sweep.cotangents.get(key) for key in keys]

@@ -54,13 +54,18 @@ class IndexedSlices(Composite):
 
         if self._dense_shape is None:
             raise ValueError(
-                f"Tensor conversion requested for IndexedSlices for argument `value` without dense_shape: {self}"
+                message(
+                    f"Tensor conversion requested for IndexedSlices for argument `value` without dense_shape: {self}",
+                    received=f"values of shape {self.values.shape} without dense_shape",
+                    fix="tf.IndexedSlices(values, indices, dense_shape=[rows, columns])",
+                )
             )
         if dtype is not None and dtype is not self.dtype:
-            raise ValueError(
+            text = (
                 f"Incompatible tensor conversion requested to `dtype` {dtype.name} for IndexedSlices ({self}) "
                 f"with dtype {self.dtype.name}"
             )
+            raise ValueError(message(text, fix=f"tf.cast(tf.convert_to_tensor(slices), {dtype!r})"))
         shape = tuple(int(n) for n in self._dense_shape.numpy())
         return RECORDED.take_transpose(self._values, self._indices, axis=0, shape=shape, batch_dims=0)
 

@@ -27,7 +27,7 @@ def check_options(chunk_size: int | None, max_bytes: float | None, mode: str) ->
         raise ValueError(message("Unknown mode of jacobian.", received=repr(mode), expected=" or ".join(map(repr, MODES))))
     for name, value in (("chunk_size", chunk_size), ("max_bytes", max_bytes)):
         if value is not None and not value >= 1:
-            raise ValueError(message(f"{name} must be at least 1.", received=repr(value)))
+            raise ValueError(message(f"{name} must be at least 1.", received=repr(value), expected="1 or more, or None"))
 
 
 def array_of(value: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gradtape.core.variable import Variable
+from gradtape.errors import message
 from gradtape.values import nest
 from gradtape.values.naming import name_scope
 
@@ -30,8 +31,12 @@ class Module:
         if name is None:
             name = _snake_case(type(self).__name__)
         elif not name.isidentifier():
+            text = (
+                f"{name!r} is not a valid module name. Module names must be valid Python identifiers (e.g. a valid "
+                "class name)."
+            )
             raise ValueError(
-                f"{name!r} is not a valid module name. Module names must be valid Python identifiers (e.g. a valid class name)."
+                message(text, received=f"{name!r}", expected="letters, digits and underscores, not starting with a digit")
             )
         self._name = name
 

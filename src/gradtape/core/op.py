@@ -11,14 +11,18 @@ an op of one or two arrays may also be written in full, with an underscore befor
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gradtape.core.advice import advice
+from gradtape.core.callsite import report_growth
 from gradtape.core.backprop import PAIR, pull_general, pull_several, unregistered
 from gradtape.core.context import thread
+from gradtape.core.cuts import NONDIFFERENTIABLE, passed_by, sever
 from gradtape.errors import InvalidArgumentError, OpError, dims, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over
@@ -27,9 +31,11 @@ from gradtape.values.tensor import BatchedTensor, Tensor, out_of_scope, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
 
+_fast: Any = Tensor  # what calls take without asking; while some thread places its work elsewhere, nothing (`ops.placing`)
 _new = object.__new__
 _ndarray = np.ndarray
 _asarray = np.asarray
+_getframe = sys._getframe
 _BOOL = np.dtype(bool)
 _ALLOWED = "bfloat16, half, float, double, complex64, complex128"
 
@@ -72,7 +78,7 @@ class Op:
     """A kernel with its derivative rules."""
 
     __slots__ = (
-        "affine", "alone", "closed", "defaults", "differentiable", "doc", "forward", "inputs",
+        "affine", "alone", "closed", "defaults", "differentiable", "doc", "elementwise", "forward", "inputs",
         "joint", "keep_out", "keep_x", "keep_y", "keeps", "kernel", "label", "name", "paired", "pull", "rule_x",
         "rule_y", "rules", "same", "sparse", "variadic",
     )  # fmt: skip
@@ -87,6 +93,7 @@ class Op:
         label: str | None = None,
         same: tuple[int, ...] | None = None,
         closed: bool = False,
+        elementwise: bool = False,
         variadic: bool = False,
     ) -> None:
         self.name = name
@@ -97,6 +104,7 @@ class Op:
         self.defaults = defaults or {}
         self.same = same  # positions that must share a dtype; None: all
         self.closed = closed  # the result has the operands' dtype, and booleans are refused
+        self.elementwise = elementwise or name in dialect.ELEMENTWISE  # elements depend on one of each input
         self.variadic = variadic
         self.rules: tuple | None = None  # None: differentiating it is a LookupError
         self.paired = False  # an op of one or two arrays without attributes, recorded as a PAIR
@@ -117,7 +125,8 @@ class Op:
 
     def set_rules(self, rules: tuple[Callable | None, ...]) -> None:
         if not self.variadic and len(rules) != len(self.inputs):
-            raise TypeError(f"Op {self.name} has {len(self.inputs)} inputs but {len(rules)} rules.")
+            text = f"Op {self.name} has {len(self.inputs)} inputs but {len(rules)} rules."
+            raise TypeError(message(text, fix="one rule per input, in order; None where no gradient flows"))
         reads = [Reads(self, rule) if rule is not None else None for rule in rules]
         self.keeps = tuple(n for n in ("out", *self.inputs) if any(r is not None and n in r.values for r in reads))
         self.rules = tuple(r and (rule, r.values, r.attributes, r.shapes) for rule, r in zip(rules, reads))
@@ -141,15 +150,13 @@ class Op:
                     fix="shapes must be equal, or 1, from the last axis backwards",
                 )
             )
-        received = ", ".join(f"{dtypes.of(a.dtype).name} {a.shape}" for a in arrays)  # type: ignore[union-attr]
-        return InvalidArgumentError(message(f"{self.name}: {error} [Op:{self.label}]", received=received))
+        return InvalidArgumentError(message(f"{self.name}: {error} [Op:{self.label}]", fix=advice(str(error))))
 
     def not_allowed(self, dtype: np.dtype) -> InvalidArgumentError:
         word = dtypes.of(dtype).word  # type: ignore[union-attr]
         return InvalidArgumentError(
             message(
                 f"Value for attr 'T' of {word} is not in the list of allowed values: {_ALLOWED} [Op:{self.label}]",
-                received=f"{self.name} of {dtypes.of(dtype)!r}",
                 fix="tf.cast(x, tf.float32) first",
             )
         )
@@ -220,7 +227,8 @@ def unary(
 
     ``derivative(xp, out, x)`` is for elementwise functions: the rule is ``g`` times its conjugate.
     """
-    spec = Op(name, kernel or _dialect_kernel(name), ("x",), **{"closed": True, **options})
+    options = {"closed": True, "elementwise": derivative is not None, **options}
+    spec = Op(name, kernel or _dialect_kernel(name), ("x",), **options)
     _pair_up(spec)
     function = partial(kernel, NUMPY) if kernel else getattr(NUMPY, name)
     rule = vjp if derivative is None else _diagonal(derivative)
@@ -318,9 +326,9 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
     closed = spec.closed
 
     def call(x: Any, name: str | None = None) -> Tensor:
-        if type(x) is not Tensor:
+        if type(x) is not _fast:
             x = x._operand() if isinstance(x, Convertible) else convert_to_tensor(x)
-            if type(x) is not Tensor:
+            if type(x) is not _fast:
                 return apply(spec, (x,), {})
         a = x._array
         try:
@@ -341,18 +349,19 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
         if key is not None:
             recorder = thread.sole
             if recorder is None:
-                if spec.differentiable:
-                    _record_pair(spec, out, x, x, key, None)
+                _record_pair(spec, out, x, x, key, None)
             else:
                 known = recorder.records
-                if key in known and spec.differentiable:
+                if known and key in known and spec.differentiable:
                     new = out._key = object()
                     known[new] = (
                         PAIR, spec, (key, None), a.shape, None, a.dtype,
                         out if spec.keep_out else None, x if spec.keep_x else None, None,
                     )  # fmt: skip
                     if len(known) > recorder.limit:
-                        recorder.prune()
+                        report_growth(recorder, out, (x,))
+                elif known:
+                    passed_by(recorder, spec, out, (x,))
         return out
 
     return call
@@ -363,7 +372,7 @@ def _single_call(spec: Op) -> Callable:
     kernel, closed = spec.kernel, spec.closed
 
     def call(x: Any, **attributes: Any) -> Any:
-        if type(x) is not Tensor or (closed and x._array.dtype.kind in "bO"):
+        if type(x) is not _fast or (closed and x._array.dtype.kind in "bO"):
             return apply(spec, (x,), attributes)
         try:
             c = kernel(NUMPY, x._array, **attributes)
@@ -376,16 +385,20 @@ def _single_call(spec: Op) -> Callable:
         else:
             out = tuple([wrap(v) for v in c]) if type(c) is tuple else wrap(c)
         key = x._key
-        if key is not None and spec.differentiable:
+        if key is not None:
             recorder = thread.sole
-            if recorder is None or type(out) is not Tensor:
+            if recorder is None or type(out) is not Tensor or not spec.differentiable:
                 _record(thread.recorders, spec, out, (x,), attributes)
             elif key in recorder.records:
                 record = make_record(spec, out, (x,), attributes)
-                if record is not None:
+                if record is None:
+                    passed_by(recorder, spec, out, (x,))
+                else:
                     recorder.records[out._key] = record
                     if len(recorder.records) > recorder.limit:
-                        recorder.prune()
+                        report_growth(recorder, out, (x,))
+            elif recorder.records:
+                passed_by(recorder, spec, out, (x,))
         return out
 
     return call
@@ -393,17 +406,17 @@ def _single_call(spec: Op) -> Callable:
 
 def _binary_call(spec: Op, function: Callable) -> Callable:
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
-        if type(x) is not Tensor or type(y) is not Tensor:
-            if type(x) is Tensor and isinstance(y, Convertible):
+        if type(x) is not _fast or type(y) is not _fast:
+            if type(x) is _fast and isinstance(y, Convertible):
                 y = y._operand()
-                if type(y) is not Tensor:
+                if type(y) is not _fast:
                     return apply(spec, (x, y), {})
             else:
                 both = pair(spec, x, y)
                 if both is NotImplemented:
                     return NotImplemented
                 x, y = both
-                if type(x) is not Tensor or type(y) is not Tensor:
+                if type(x) is not _fast or type(y) is not _fast:
                     return apply(spec, (x, y), {})
         a = x._array
         b = y._array
@@ -427,10 +440,11 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
         if kx is not None or ky is not None:
             recorder = thread.sole
             if recorder is None:
-                if spec.differentiable:
-                    _record_pair(spec, out, x, y, kx, ky)
+                _record_pair(spec, out, x, y, kx, ky)
             else:
                 known = recorder.records
+                if not known:
+                    return out
                 if (kx in known or ky in known) and spec.differentiable:
                     if kx and ky:
                         new = out._key = object()
@@ -442,7 +456,13 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                         record = _pair_record(spec, out, x, y, kx, ky)
                         known[out._key] = record
                     if len(known) > recorder.limit:
-                        recorder.prune()
+                        site = _getframe(1)
+                        code = site.f_code
+                        if code is not recorder.code:
+                            site, code = recorder.moved(site)
+                        recorder.grown((out, x, y, code, site.f_lasti))
+                else:
+                    passed_by(recorder, spec, out, (x, y))
         return out
 
     return call
@@ -453,12 +473,14 @@ def _record_pair(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) 
     record = None
     for recorder in thread.recorders:
         known = recorder.records
-        if kx in known or ky in known:
+        if (kx in known or ky in known) and spec.differentiable:
             if record is None:
                 record = _pair_record(spec, out, x, y, kx, ky)
             known[out._key] = record
             if len(known) > recorder.limit:
-                recorder.prune()
+                report_growth(recorder, out, (x, y)[: len(spec.inputs)])
+    if record is None:
+        sever(NONDIFFERENTIABLE, spec.name, out, (x, y))
 
 
 def _pair_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) -> tuple:
@@ -551,9 +573,8 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
     out = tuple([wrap(v) for v in value]) if type(value) is tuple else wrap(value)
     for x in tensors:
         if x._key is not None:
-            recorders = thread.recorders
-            if recorders and spec.differentiable:
-                _record(recorders, spec, out, tensors, attributes)
+            if thread.recorders:
+                _record(thread.recorders, spec, out, tensors, attributes)
             break
     return out
 
@@ -619,13 +640,16 @@ def _inside(tensors: Any, arrays: list) -> list:
 
 
 def _record(recorders: tuple, spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) -> None:
-    append_record(recorders, tensors, lambda: make_record(spec, out, tensors, attributes))
+    make = partial(make_record, spec, out, tensors, attributes)
+    if not spec.differentiable or not append_record(recorders, tensors, make, out, tensors):
+        for recorder in recorders:
+            passed_by(recorder, spec, out, tensors)
 
 
-def append_record(recorders: tuple, sources: Any, make: Callable[[], tuple | None]) -> None:
-    """Append a record to every recorder that tracks one of the sources; it is made once, if at all.
+def append_record(recorders: tuple, sources: Any, make: Callable[[], tuple | None], out: Any, inputs: Any) -> bool:
+    """Append a record to every recorder that tracks one of the sources; whether there is one.
 
-    ``make`` answers None if nothing differentiable came out.
+    ``make`` answers None if nothing differentiable came out. ``inputs`` are the values that the record's keys belong to.
     """
     record = None
     for recorder in recorders:
@@ -635,14 +659,15 @@ def append_record(recorders: tuple, sources: Any, make: Callable[[], tuple | Non
         if record is None:
             record = make()
             if record is None:
-                return
+                return False
         stored = record
         for key in record[7]:
             if key is not None:
                 known[key] = stored
                 stored = OUTPUT
         if len(known) > recorder.limit:
-            recorder.prune()
+            report_growth(recorder, out, inputs)
+    return record is not None
 
 
 OUTPUT = (None,)

@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,23 @@ import numpy as np
 from gradtape.core import jacobian as jacobians
 from gradtape.core.backprop import Sweep, pull_general, pull_several
 from gradtape.core.batching import BATCHED, Batched
-from gradtape.core.callsite import warn_at_site
+from gradtape.core.callsite import Listening, site, warn_at_site
 from gradtape.core.context import activate, thread
+from gradtape.core.cuts import WITNESS
 from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.observed import ObservedSweep, Observer
 from gradtape.core.op import RECORDED, REGISTRY, select
+from gradtape.core.selection import watch
+from gradtape.core.trace import CHECKS, Trace
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.values import dtypes, nest
 from gradtape.values.composite import Composite, Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.placement import beside
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
+from gradtape.xp.poles import met
 
 _new = object.__new__
 _key_of = operator.attrgetter("_key")
@@ -52,11 +59,11 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-class GradientTape:
+class GradientTape(Listening):
     """Record operations, then differentiate them.
 
     Trainable variables are tracked by themselves, tensors after `watch`. A tape that is not ``persistent`` can be asked
-    once, and frees its records while it answers.
+    once, and frees its records while it answers. With ``trace`` it also notes where each op was called and all values.
 
     >>> x = Variable(3.0)
     >>> with GradientTape() as tape:
@@ -65,19 +72,47 @@ class GradientTape:
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+    accelerated: Any = None  # once work on a device was recorded: the namespace there, and how to sweep (`ops.compiled`)
+    trace: Trace | None = None  # with ``trace=True``: what happened, where, with which values
+    observers: tuple[Observer, ...] = ()  # of its sweeps
+    _stopped = False  # inside `stop_recording`
+    _entered: Any = None  # the place of the `with`
+    _used: Any = None  # and of the call that used the records up
+    _remains: Any = None  # what an explanation needs of them, if a gradient was None
+    _lost: Any = None  # keys that were known before `reset`, and its place
+
+    def __init__(
+        self,
+        persistent: bool = False,
+        watch_accessed_variables: bool = True,
+        *,
+        trace: bool = False,
+        check_numerics: bool = False,
+        safe: bool | None = None,
+    ) -> None:
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
+        self._safe = safe
         self._recording = False
         self.limit = 1024  # the number of records at which to look for unreachable ones
         self.records: Any = None  # a dict from key to record while there is something to differentiate
         self.variables: dict[Any, Variable] = {}
+        if trace or check_numerics:
+            self.trace = Trace(CHECKS["numerics"] if check_numerics else None)
+            self.limit = -1  # every record is beyond it
+            self.grown = self.trace.note if check_numerics else self.trace.notes.append  # type: ignore[method-assign]
 
     def _clear(self) -> None:
         self.records = {}
         self.variables = {}
+        if self.trace is not None:
+            self.trace.clear(self.records, self.variables)
         self._leaves: set = set()  # the keys that `watch` was given
         self._late = False  # a value was watched after it had been used
+        self.exits: dict = {}  # where values left
+        if self._used is not None:
+            self._used = self._remains = None
+        self._start = met[0]  # poles that were met before
 
     # Recording
 
@@ -87,6 +122,10 @@ class GradientTape:
         if self.records is None:
             self._clear()
         self._resume()
+        caller = sys._getframe(1)
+        self._entered = caller.f_code, caller.f_lasti
+        self._thread = get_ident()
+        WITNESS.attend(self)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,6 +175,8 @@ class GradientTape:
                 self._watch_variable(leaf)
             else:
                 self._watch_key(leaf)
+            if self.trace is not None:
+                self.trace.watch(leaf)
 
     def _watch_key(self, leaf: Any) -> None:
         key = leaf._key
@@ -171,9 +212,12 @@ class GradientTape:
         if not self._recording:
             raise ValueError("Tape is not recording.")
         self._pause()
+        self._stopped = True
+        WITNESS.attend(self)
         try:
             yield
         finally:
+            self._stopped = False
             if not self._recording:
                 if self.records is None:  # a gradient call inside the block used the recording up
                     self._clear()
@@ -183,10 +227,12 @@ class GradientTape:
         """Forget all records and watches, and go on recording."""
         if not self._recording:
             raise ValueError("Tape is not recording.")
+        lost = frozenset(self.records) | frozenset(self.variables)
         self._clear()
+        self._lost = lost, site()
 
-    def prune(self) -> None:
-        """Drop the records whose results nobody can reach any more."""
+    def grown(self, note: tuple) -> None:
+        """Called after a record beyond the limit: drops those whose results nobody can reach any more."""
         records = self.records
         others = [r.records for r in thread.recorders if r is not self]  # they hold the keys they know, too
         for key in reversed(list(records)):
@@ -251,17 +297,21 @@ class GradientTape:
         """The cotangent of each source, or None; seeds are tensors or Batched values. Frees a one-shot tape if ``last``."""
         records = self.records
         consume = last and not self._persistent
-        raw = not thread.recorders or not self._is_recorded_elsewhere([*targets, *seeds])
+        raw = not thread.recorders or not (self._changed() or self._is_recorded_elsewhere([*targets, *seeds]))
         if type(seeds[0] if seeds else None) is Batched:
             xp = BATCHED
         else:
-            xp = select(targets) if raw else RECORDED
+            xp = RECORDED if not raw else select(targets) if self.accelerated is None else self.accelerated.xp
         keys = list(map(_key_of, sources))
         wanted = set(keys)
         wanted.discard(None)
         everything = self.variables.keys() <= wanted and self._leaves <= wanted and not self._late
         needed = records if everything else _leading_to(wanted, records)
-        sweep = Sweep(xp, raw, raw or xp is BATCHED, needed, (self.variables, self._leaves) if sparse else ())
+        poles = watch(self._safe, xp if raw and xp is not BATCHED else select(targets), self._start)
+        kind = Sweep if not self.observers else ObservedSweep
+        sweep = kind(xp, raw, raw or xp is BATCHED, needed, (self.variables, self._leaves) if sparse else (), poles)
+        if self.observers:
+            sweep.observers = self.observers  # type: ignore[attr-defined]
         for target, seed in zip(targets, seeds):
             key = target._key
             if key not in records or records[key] is LEAF:  # counts only if it is itself a source, watched or not
@@ -276,14 +326,25 @@ class GradientTape:
             sweep.cotangents[key] = seed if present is None else xp.add(present, seed)
         try:
             with xp.scope():
-                sweep.run(records if consume else records.copy(), wanted)
+                run = kind.run if self.accelerated is None else self.accelerated.sweep
+                run(sweep, records if consume and self.trace is None else records.copy(), wanted)
         finally:
             if consume:
                 self.records = None
+        if self.trace is not None:
+            self.trace.asked = targets, seeds, sources
         cotangents = sweep.cotangents
+        if consume:
+            caller = sys._getframe(2)
+            self._used = caller.f_code, caller.f_lasti
+            if None in keys or not cotangents.keys() >= wanted:
+                self._remains = [t._key for t in targets], keys, sweep.unused, sweep.blocked
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
             cotangents = {k: _once(cotangents[k]) for k in wanted if k in cotangents}
         return list(map(cotangents.get, keys))
+
+    def _changed(self) -> bool:
+        return any(observer.changes for observer in self.observers)
 
     def _is_recorded_elsewhere(self, involved: list) -> bool:
         """Whether a recorder other than this finished tape tracks a value that the sweep reads.
@@ -356,7 +417,7 @@ class GradientTape:
 
     def _columns(self, target: Any, sources: list, mode: str, chunks: Any, batched: bool) -> list:
         """The Jacobians that forward mode gives; None for those that are left to the rows."""
-        if not batched or mode == "reverse" or (mode == "auto" and not jacobians.prefers_forward(self, target, sources)):
+        if not batched or self.observers or mode == "reverse" or (mode == "auto" and not jacobians.prefers_forward(self, target, sources)):
             return [None] * len(sources)
         found = jacobians.columns(self, target, sources, chunks)
         if not self._persistent and None not in found:
@@ -595,14 +656,14 @@ def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         array = _tensor(source)._array
         return wrap(np.full(array.shape, b"", object) if array.dtype.kind == "O" else NUMPY.zeros_like(array))
     if isinstance(g, Tensor):
-        return g
+        return g if type(g) is Tensor or source is None else beside(g, _tensor(source))
     if type(g) is IndexedSlices:
         if isinstance(g._dense_shape, Tensor):
             return g
         shape = wrap(np.array(g._dense_shape, np.int32))
         values, indices = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
         return IndexedSlices._of(values, indices, shape)
-    return wrap(g)
+    return wrap(g) if source is None else beside(wrap(g), _tensor(source))
 
 
 def gradients(*_: Any, **__: Any) -> Any:

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradtape.core.context import thread
+from gradtape.core.cuts import ASSIGNED, leave
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import OPS, RECORDED, select
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.naming import scoped
 from gradtape.values.shape import TensorShape
+from gradtape.values.placement import beside, placed
 from gradtape.values.tensor import Reference, Tensor, _unhashable, wrap
 from gradtape.xp import numpy as NUMPY
 
@@ -53,10 +55,11 @@ class Variable(Convertible, Operators):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_constraint", "_differentiable", "_key", "_name", "_number", "_static", "_tensor",
-        "_trainable", "aggregation", "synchronization",
+        "__dict__", "__weakref__", "_constraint", "_differentiable", "_held", "_key", "_name", "_number", "_static",
+        "_tensor", "_trainable", "aggregation", "synchronization",
     )  # fmt: skip
     __array_priority__ = 100
+    _held: Any  # by a compiled program, which has the value then
 
     def __init__(
         self,
@@ -75,28 +78,35 @@ class Variable(Convertible, Operators):
         experimental_enable_variable_lifting: bool = True,
     ) -> None:
         if initial_value is None:
-            raise ValueError(
+            text = (
                 "The `initial_value` arg to `tf.Variable` must be specified except when you are not providing a "
                 "`variable_def`. You provided neither."
             )
+            raise ValueError(message(text, received="initial_value=None", fix="tf.Variable(tf.zeros(shape))"))
         if constraint is not None and not callable(constraint):
-            raise ValueError(f"Argument `constraint` must be None or a callable. a callable. Got: {constraint}")
+            text = f"Argument `constraint` must be None or a callable. a callable. Got: {constraint}"
+            raise ValueError(message(text, expected="a function of the new value, or None"))
         value = initial_value() if callable(initial_value) else initial_value
         try:
             tensor = convert_to_tensor(value, dtype)
         except ValueError as error:
             if isinstance(value, Tensor):
-                raise ValueError(f"initial_value: {error}") from None
+                raise ValueError(message(f"initial_value: {error}", fix="tf.cast(initial_value, dtype)")) from None
             raise
         static = TensorShape(tensor._array.shape if shape is None else shape)
         if not static.is_compatible_with(tensor._array.shape):
             raise ValueError(
-                f"In this `tf.Variable` creation, the initial value's shape ({tensor._array.shape}) is not compatible with "
-                f"the explicitly supplied `shape` argument ({shape})."
+                message(
+                    f"In this `tf.Variable` creation, the initial value's shape ({tensor._array.shape}) is not compatible with "
+                    f"the explicitly supplied `shape` argument ({shape}).",
+                    fix="reshape the initial value, or leave lengths open: shape=tf.TensorShape([None])",
+                )
             )
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
-        self._set_up(tensor._array, bool(trainable), scoped(name or "Variable"), static)
+        self._set_up(placed(tensor)._array, bool(trainable), scoped(name or "Variable"), static)
+        if tensor._key is not None:
+            leave(tensor, "tf.Variable", ASSIGNED, self._key)
         self._constraint = constraint
         self.synchronization = synchronization
         self.aggregation = aggregation
@@ -131,10 +141,11 @@ class Variable(Convertible, Operators):
 
     def _to_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
         if dtype is not None and dtype is not self.dtype:
-            raise ValueError(
+            text = (
                 f"Incompatible type conversion requested to type {dtype.name} for `tf.Variable of type {self.dtype.name}`. "
                 f"(Variable: {self!r})"
             )
+            raise ValueError(message(text, fix=f"tf.cast(variable, {dtype!r})"))
         return self.value()
 
     def _notify_watchers(self) -> None:
@@ -206,22 +217,24 @@ class Variable(Convertible, Operators):
 
     @property
     def op(self) -> Any:
-        raise AttributeError("Variable.op is undefined when eager execution is enabled.")
+        text = "Variable.op is undefined when eager execution is enabled."
+        raise AttributeError(message(text, fix="the variable holds its value: variable.numpy()"))
 
     @property
     def graph(self) -> Any:
-        raise AttributeError("Variable.graph is undefined when eager execution is enabled.")
+        text = "Variable.graph is undefined when eager execution is enabled."
+        raise AttributeError(message(text, fix="the variable holds its value: variable.numpy()"))
 
     @property
     def initial_value(self) -> Any:
-        raise RuntimeError(_NOT_EAGER)
+        raise RuntimeError(message(_NOT_EAGER, fix="keep the initial value in a name of your own"))
 
     def eval(self, session: Any = None) -> Any:
-        raise RuntimeError(_NOT_EAGER)
+        raise RuntimeError(message(_NOT_EAGER, fix="variable.numpy()"))
 
     @property
     def create(self) -> Any:
-        raise RuntimeError(_NOT_EAGER)
+        raise RuntimeError(message(_NOT_EAGER, fix="leave the call out: a variable is ready when it is made"))
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         return wrap(np.asarray(True))
@@ -236,8 +249,14 @@ class Variable(Convertible, Operators):
         array = self._converted(value)
         if not self._static.is_compatible_with(array.shape):
             raise ValueError(
-                f"Cannot assign value to variable ' {self.name}': Shape mismatch.The variable shape {self._static}, and the "
-                f"assigned value shape {array.shape} are incompatible."
+                message(
+                    f"Cannot assign value to variable ' {self.name}': Shape mismatch."
+                    f"The variable shape {self._static}, and the "
+                    f"assigned value shape {array.shape} are incompatible.",
+                    received=f"{array.dtype.name} {array.shape}",
+                    expected=f"{self.dtype.name} {self._static}",
+                    fix="to let the shape change, make it with tf.Variable(value, shape=tf.TensorShape(None))",
+                )
             )
         return self._assigned(array, read_value)
 
@@ -254,7 +273,9 @@ class Variable(Convertible, Operators):
 
     def count_up_to(self, limit: int) -> Tensor:
         if int(self._tensor) >= limit:
-            raise InvalidArgumentError(f"Reached limit of {limit}")
+            raise InvalidArgumentError(
+                message(f"Reached limit of {limit}", received=f"{int(self._tensor)}", expected=f"a count below {limit}")
+            )
         before = self.value()
         self.assign_add(1)
         return before
@@ -262,7 +283,10 @@ class Variable(Convertible, Operators):
     def _converted(self, value: Any) -> Any:
         if isinstance(value, Convertible):
             value = value._operand()
-        return convert_to_tensor(value, self.dtype)._array
+        value = convert_to_tensor(value, self.dtype)
+        if value._key is not None:
+            leave(value, "assign", ASSIGNED, self._key)
+        return value._array
 
     def _update(self, function: Callable, delta: Any, read_value: bool) -> Any:
         delta = self._converted(delta)
@@ -276,7 +300,11 @@ class Variable(Convertible, Operators):
                     fix="broadcast the update first",
                 )
             )
-        scope = NUMPY.scope() if type(array) is np.ndarray is type(delta) else select((wrap(array), wrap(delta))).scope()
+        if type(array) is np.ndarray is type(delta):
+            scope = NUMPY.scope()
+        else:
+            delta = beside(wrap(delta), self._tensor)._array
+            scope = select((wrap(array), wrap(delta))).scope()
         with scope:  # not in place: another thread may be taking a snapshot
             return self._assigned(function(array, delta), read_value)
 
@@ -291,7 +319,10 @@ class Variable(Convertible, Operators):
         return None
 
     def _assigned(self, array: Any, read_value: bool) -> Any:
-        if array is not self._tensor._array:
+        present = self._tensor
+        if type(array) is not np.ndarray or type(present) is not Tensor:  # a variable stays on its device
+            array = beside(wrap(array), present)._array
+        if array is not present._array:
             self._put(array)
         if not read_value:
             return None
@@ -302,7 +333,8 @@ class Variable(Convertible, Operators):
 
     def _scattered(self, update: Callable, sparse_delta: Any, axis: int = 0) -> Variable:
         if not isinstance(sparse_delta, IndexedSlices):
-            raise TypeError(f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}")
+            text = f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}"
+            raise TypeError(message(text, received=f"{shown(sparse_delta)}", fix="tf.IndexedSlices(values, indices)"))
         indices = sparse_delta.indices._host()
         self._check_range(indices, self._tensor._array.shape[axis])
         array = self._tensor._host().copy()
@@ -314,7 +346,10 @@ class Variable(Convertible, Operators):
         bad = np.argwhere((indices < 0) | (indices >= length))
         if bad.size:
             at = tuple(bad[0].tolist())
-            raise InvalidArgumentError(f"indices[{','.join(map(str, at))}] = {indices[at]} is not in [0, {length})")
+            text = f"indices[{','.join(map(str, at))}] = {indices[at]} is not in [0, {length})"
+            raise InvalidArgumentError(
+                message(text, received=f"indices of shape {indices.shape}", expected=f"row numbers from 0 to {length - 1}")
+            )
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
         return self._scattered(np.add.at, sparse_delta)
@@ -354,7 +389,10 @@ class Variable(Convertible, Operators):
             bad = (where[..., position] < 0) | (where[..., position] >= length)
             if bad.any():
                 at = tuple(int(i) for i in np.argwhere(bad)[0])
-                raise InvalidArgumentError(f"indices{list(at)} = {where[at].tolist()} does not index into shape {_dims(array)}")
+                text = f"indices{list(at)} = {where[at].tolist()} does not index into shape {_dims(array)}"
+                raise InvalidArgumentError(
+                    message(text, received=f"indices of shape {where.shape}", expected=f"places inside {array.shape}")
+                )
         with NUMPY.scope():
             update(array, tuple(np.moveaxis(where, -1, 0)), self._converted(updates))
         return self._assigned(array, True)
@@ -382,16 +420,17 @@ class Variable(Convertible, Operators):
             array[index] = value
         except ValueError:
             text = f"Cannot broadcast input shape {_dims(value)} into final shape {list(np.shape(part))}"
-            raise InvalidArgumentError(text) from None
+            raise InvalidArgumentError(message(text, expected=f"a value that broadcasts to {np.shape(part)}")) from None
         return self._assigned(array, True)
 
     # Python protocol (operators come from ops.methods)
 
     def _not_in_place(self, other: Any) -> Any:
-        raise RuntimeError(
+        text = (
             "`var *= value`, `var /= value` and `var **= value` with `tf.Variable`s are not supported. "
             "Use `var.assign(var * value)` to modify the variable or `var = var * value` to get a new tensor object."
         )
+        raise RuntimeError(message(text, fix="variable.assign(variable * value)"))
 
     __imul__ = __itruediv__ = __ipow__ = _not_in_place
 
@@ -403,7 +442,7 @@ class Variable(Convertible, Operators):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(
-            "'ResourceVariable' object does not support item assignment.\n  Fix:      variable[index].assign(value)"
+            message("'ResourceVariable' object does not support item assignment.", fix="variable[index].assign(value)")
         )
 
     def __bool__(self) -> bool:
@@ -432,13 +471,14 @@ class Variable(Convertible, Operators):
         return self
 
     def __deepcopy__(self, memo: dict) -> Variable:
-        other = _rebuild(type(self), *self.__reduce__()[1][1:])
+        other = _rebuild(*self.__reduce__()[1])
         other.__dict__.update(copy.deepcopy(self.__dict__, memo))
         memo[id(self)] = other
         return other
 
     def __reduce__(self) -> tuple:
-        parts = (type(self), self._tensor._host().copy(), self._trainable, self._name, self._static)
+        array = self._tensor._host().copy()
+        parts = (type(self), array, self._trainable, self._name, self._static)
         return _rebuild, (*parts, self._constraint, self.synchronization, self.aggregation)
 
     def __repr__(self) -> str:

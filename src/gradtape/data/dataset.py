@@ -17,7 +17,7 @@ from gradtape.core.context import suspended
 from gradtape.data import functional, nested, ordering, sources, storage, structure, threads
 from gradtape.data.cursor import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Pass, Seeds, Unprobed
 from gradtape.data.options import Options
-from gradtape.errors import InvalidArgumentError, OutOfRangeError, message
+from gradtape.errors import InvalidArgumentError, OutOfRangeError, message, shown
 from gradtape.ops.arguments import integer
 from gradtape.ops.execution import on_the_host
 from gradtape.values import dtypes, nest
@@ -31,14 +31,15 @@ _CYCLE = 16  # open datasets of an interleave that does not say: fixed, so that 
 
 def _callable(function: Any, what: str = "func") -> Callable:
     if not callable(function):
-        raise ValueError(f"Argument `{what}` must be a callable. Received {what}={function!r} (of type {type(function)})")
+        text = f"Argument `{what}` must be a callable. Received {what}={function!r} (of type {type(function)})"
+        raise ValueError(message(text, fix="a function: lambda element: …"))
     return function
 
 
 def _positive(value: Any, text: str) -> int:
     number = integer(value)
     if number <= 0:
-        raise InvalidArgumentError(message(text, received=str(number)))
+        raise InvalidArgumentError(message(text, received=str(number), expected="1 or more"))
     return number
 
 
@@ -80,18 +81,21 @@ class Dataset(structure.Opaque):
     ) -> Dataset:  # fmt: skip
         """What ``generator(*args)`` yields, as tensors that fit ``output_signature``."""
         if not callable(generator):
-            raise TypeError(message("`generator` must be a Python callable.", received=f"{type(generator).__name__}"))
+            text = "`generator` must be a Python callable."
+            raise TypeError(message(text, received=shown(generator), fix="the function itself, not what it returns"))
         if output_signature is not None:
             for what, given in (("output_types", output_types), ("output_shapes", output_shapes)):
                 if given is not None:
-                    raise TypeError(f"The `{what}` argument can not be used together with the `output_signature` argument.")
+                    text = f"The `{what}` argument can not be used together with the `output_signature` argument."
+                    raise TypeError(message(text, fix=f"leave {what} out"))
             structure.check_specs(output_signature)
             spec = output_signature
         elif output_types is None:
-            raise TypeError(
+            text = (
                 "To specify the output signature you need to provide either the `output_signature` argument or the "
                 "`output_types` argument."
             )
+            raise TypeError(message(text, fix="output_signature=tf.TensorSpec([], tf.float32)"))
         else:
             spec = structure.specs_from(output_types, output_shapes)
         values = tuple(convert_to_tensor(value).numpy() for value in args or ())
@@ -101,7 +105,8 @@ class Dataset(structure.Opaque):
     def range(*args: Any, output_type: Any = dtypes.int64, name: str | None = None) -> Dataset:
         """Whole numbers, with the arguments of Python's range."""
         if not 1 <= len(args) <= 3:
-            raise ValueError(f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}.")
+            text = f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}."
+            raise ValueError(message(text, expected="range(stop), range(start, stop) or range(start, stop, step)"))
         numbers = [integer(arg) for arg in args]
         start, stop, step = (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
         return Dataset(sources.integers(start, stop, step, output_type))
@@ -120,14 +125,17 @@ class Dataset(structure.Opaque):
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
         """Elements of several datasets side by side; it ends with the shortest."""
         if not args and datasets is None:
-            raise TypeError("Must pass at least one dataset to `zip`.")
+            text = "Must pass at least one dataset to `zip`."
+            raise TypeError(message(text, received="nothing", fix="tf.data.Dataset.zip(a, b)"))
         given = datasets if datasets is not None else args[0] if len(args) == 1 else args
         expected = "Invalid input to `zip`. Inputs are expected to be (nested) structures of `tf.data.Dataset` objects"
         for leaf in [given] if isinstance(given, list) else nest.flatten(given):
             if isinstance(leaf, list):
-                raise TypeError(f"{expected}. Python `list` is not supported and you should use `tuple` instead.")
+                text = f"{expected}. Python `list` is not supported and you should use `tuple` instead."
+                raise TypeError(message(text, received=shown(leaf), fix="tf.data.Dataset.zip((a, b))"))
             if not isinstance(leaf, Dataset):
-                raise TypeError(f"{expected} but encountered object of type {type(leaf)}.")
+                text = f"{expected} but encountered object of type {type(leaf)}."
+                raise TypeError(message(text, received=shown(leaf), expected="datasets, in tuples or dicts"))
         return Dataset(ordering.Zip(nest.map_structure(lambda dataset: dataset._node, given)))
 
     @staticmethod
@@ -142,9 +150,8 @@ class Dataset(structure.Opaque):
         """Each time the next element of the dataset whose number ``choice_dataset`` gives."""
         spec = choice_dataset.element_spec
         if not TensorSpec([], dtypes.int64).is_compatible_with(spec):
-            raise TypeError(
-                "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors but are " f"{spec}."
-            )
+            text = f"Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar `tf.int64` tensors but are {spec}."
+            raise TypeError(message(text, fix="choice_dataset.map(lambda i: tf.cast(i, tf.int64))"))
         return Dataset(nested.Choose(_nodes(datasets), choice_dataset._node, stop_on_empty_dataset))
 
     @staticmethod
@@ -156,9 +163,12 @@ class Dataset(structure.Opaque):
         nodes = _nodes(datasets)
         chances = np.ones(len(nodes)) if weights is None else np.asarray(convert_to_tensor(weights), np.float64)
         if chances.shape != (len(nodes),):
-            raise ValueError(
+            text = (
                 "Invalid `weights`. `weights` should have the same length as `datasets` but got "
                 f"`len(weights)={chances.size}` vs. `len(datasets)={len(nodes)}`."
+            )
+            raise ValueError(
+                message(text, received=f"{chances.size} weights for {len(nodes)} datasets", expected="one weight per dataset")
             )
         kept = [k for k, chance in enumerate(chances) if chance > 0]  # one that is never drawn would keep the others waiting
         chooser = nested.RandomNumbers(Seeds(seed, rerandomize_each_iteration is not False), chances[kept] / chances.sum())
@@ -210,9 +220,13 @@ class Dataset(structure.Opaque):
         """Every ``num_shards``-th element, beginning with number ``index``."""
         count, first = integer(num_shards), integer(index)
         if count <= 0:
-            raise InvalidArgumentError(f"Number of shards must be greater than zero (currently num_shards = {count}).")
+            text = f"Number of shards must be greater than zero (currently num_shards = {count})."
+            raise InvalidArgumentError(message(text, received=f"num_shards={count}", expected="1 or more"))
         if not 0 <= first < count:
-            raise InvalidArgumentError(f"Index must be between 0 and {count - 1} (currently index = {first}).")
+            text = f"Index must be between 0 and {count - 1} (currently index = {first})."
+            raise InvalidArgumentError(
+                message(text, received=f"index={first}, num_shards={count}", expected=f"0 to {count - 1}")
+            )
         return self._then(ordering.Shard(self._node, count, first))
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
@@ -228,9 +242,8 @@ class Dataset(structure.Opaque):
         """
         size = integer(buffer_size)
         if size <= 0 and size != UNKNOWN_CARDINALITY:
-            raise InvalidArgumentError(
-                message("buffer_size must be greater than zero or UNKNOWN_CARDINALITY", received=str(size))
-            )
+            text = "buffer_size must be greater than zero or UNKNOWN_CARDINALITY"
+            raise InvalidArgumentError(message(text, received=str(size), expected="how many elements to mix: 1 or more"))
         seeds = Seeds(seed, reshuffle_each_iteration is not False)
         return self._then(ordering.Shuffle(self._node, size if size > 0 else 2**62, seeds))
 
@@ -254,8 +267,9 @@ class Dataset(structure.Opaque):
         """A thread of its own prepares up to ``buffer_size`` elements ahead of time."""
         size = integer(buffer_size)
         if size < 0 and size != AUTOTUNE:
+            text = "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning"
             raise InvalidArgumentError(
-                message("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning", received=str(size))
+                message(text, received=str(size), expected="how many elements to make ahead, or tf.data.AUTOTUNE")
             )
         return self._then(threads.Prefetch(self._node, size)) if size else self
 
@@ -281,7 +295,8 @@ class Dataset(structure.Opaque):
         """The slices of each element along the first axis."""
         with suppress(Unprobed):
             if any(leaf.shape.rank == 0 for leaf in nest.flatten(self._node.spec(probe=False))):
-                raise ValueError("Cannot unbatch an input with scalar components.")
+                text, spec = "Cannot unbatch an input with scalar components.", self._node.spec(probe=False)
+                raise ValueError(message(text, received=f"elements {spec}", expected="at least one axis in every component"))
         return self._then(functional.Unbatch(self._node))
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
@@ -323,7 +338,8 @@ class Dataset(structure.Opaque):
     ) -> Dataset:  # fmt: skip
         """The elements of ``reduce_func(key, dataset of up to window_size elements with that key)``."""
         if (window_size is None) == (window_size_func is None):
-            raise ValueError("Either the `window_size` argument or the `window_size_func` argument must be specified.")
+            text = "Either the `window_size` argument or the `window_size_func` argument must be specified."
+            raise ValueError(message(text, received="both" if window_size is not None else "neither", fix="window_size=32"))
         if window_size_func is None:
             fixed = _positive(window_size, "Window size must be greater than zero.")
             size: Callable[[Any], int] = lambda key: fixed
@@ -340,8 +356,11 @@ class Dataset(structure.Opaque):
         """Batches of elements of similar length, padded."""
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
             raise ValueError(
-                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
-                f"`len(bucket_batch_sizes)={len(bucket_batch_sizes)}` and `len(bucket_boundaries)={len(bucket_boundaries)}`."
+                message(
+                    f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but `len(bucket_batch_sizes)="
+                    f"{len(bucket_batch_sizes)}` and `len(bucket_boundaries)={len(bucket_boundaries)}`.",
+                    fix="one batch size more than boundaries: the last is for what is longer than all",
+                )
             )
         boundaries, sizes = [int(b) for b in bucket_boundaries], [int(s) for s in bucket_batch_sizes]
 
@@ -370,8 +389,12 @@ class Dataset(structure.Opaque):
             following = structure.normalize(reduce_func(state, element))
             if len(nest.flatten(following)) != len(nest.flatten(state)):
                 raise InvalidArgumentError(
-                    "The number of components of the initial state and the reduce function output does not match. "
-                    f"(initial_state={len(nest.flatten(state))}, reduce_func={len(nest.flatten(following))})."
+                    message(
+                        "The number of components of the initial state and the reduce function output does not match. "
+                        f"(initial_state={len(nest.flatten(state))}, reduce_func={len(nest.flatten(following))}).",
+                        received=f"a state {shown(state)}, then {shown(following)}",
+                        fix="return from reduce_func what initial_state looks like",
+                    )
                 )
             state = following
         return state
@@ -380,7 +403,8 @@ class Dataset(structure.Opaque):
         """The element of a dataset that has one."""
         found = [element for element, _ in builtins.zip(self, "ab")]
         if len(found) != 1:
-            raise InvalidArgumentError("Dataset had more than one element." if found else "Dataset was empty.")
+            text = "Dataset had more than one element." if found else "Dataset was empty."
+            raise InvalidArgumentError(message(text, received=f"{len(found)} elements", fix="dataset.take(1) keeps the first"))
         return found[0]
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
@@ -391,13 +415,15 @@ class Dataset(structure.Opaque):
         """``transformation_func(dataset)``, which must be a dataset."""
         result = transformation_func(self)
         if not isinstance(result, Dataset):
-            raise TypeError(f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(result)}.")
+            text = f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(result)}."
+            raise TypeError(message(text, received=shown(result), fix="return dataset.map(…) from it"))
         return result
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """The same dataset with these settings."""
         if not isinstance(options, Options):
-            raise TypeError(message("with_options needs a tf.data.Options.", received=type(options).__name__))
+            text = "with_options needs a tf.data.Options."
+            raise TypeError(message(text, received=type(options).__name__, fix="options = tf.data.Options()"))
         return Dataset(self._node, self._options.merge(options))
 
     def options(self) -> Options:
@@ -438,9 +464,11 @@ class Dataset(structure.Opaque):
     def __len__(self) -> int:
         count = self._node.cardinality()
         if count == INFINITE_CARDINALITY:
-            raise TypeError("The dataset is infinite.")
+            text = "The dataset is infinite."
+            raise TypeError(message(text, received="a dataset that repeats without end", fix="dataset.take(n)"))
         if count == UNKNOWN_CARDINALITY:
-            raise TypeError("The dataset length is unknown.")
+            text = "The dataset length is unknown."
+            raise TypeError(message(text, received=f"{self!r}", fix="sum(1 for _ in dataset) makes and counts the elements"))
         return count
 
     def __bool__(self) -> bool:
@@ -463,13 +491,17 @@ class Dataset(structure.Opaque):
 
 def _to_numpy(leaf: Any) -> Any:
     if isinstance(leaf, Dataset):
-        raise TypeError("`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce datasets.")
+        text = "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce datasets."
+        raise TypeError(
+            message(text, received="a dataset inside a dataset", fix="dataset.flat_map(lambda window: window.batch(n))")
+        )
     return leaf if leaf is None else leaf.numpy()
 
 
 def _nodes(datasets: Any) -> list[Node]:
     if not datasets:
-        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+        text = "Invalid `datasets`. `datasets` should not be empty."
+        raise ValueError(message(text, received=shown(datasets), expected="a list of datasets, at least one"))
     return [nested.node_of(dataset, "datasets") for dataset in datasets]
 
 
@@ -480,6 +512,8 @@ def _bounded(spec: Any, shapes: Any, boundaries: list[int], bucket: int) -> Any:
             message(
                 "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries).",
                 received=f"an element of length {boundaries[-1]} or more",
+                expected=f"lengths below {boundaries[-1]}",
+                fix="a larger last boundary",
             )
         )
     given = [leaf.shape for leaf in nest.flatten(spec)] if shapes is None else structure._shapes(spec, shapes)
@@ -525,7 +559,8 @@ class Iterator:
         try:
             return next(self)
         except StopIteration:
-            raise OutOfRangeError("End of sequence") from None
+            text, received = "End of sequence", "a call for one more element"
+            raise OutOfRangeError(message(text, received=received, fix="get_next_as_optional(), or a for loop")) from None
 
     def get_next_as_optional(self) -> Optional:
         """The next element or nothing."""
@@ -573,7 +608,10 @@ class Optional(structure.Opaque):
     def get_value(self, name: str | None = None) -> Any:
         """The value; an error if there is none."""
         if self._value is None:
-            raise InvalidArgumentError("The given optional does not have a value.")
+            text = "The given optional does not have a value."
+            raise InvalidArgumentError(
+                message(text, received="an optional without value", fix="optional.has_value() asks first")
+            )
         return self._value[0]
 
     @property

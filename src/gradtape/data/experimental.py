@@ -10,6 +10,7 @@ from gradtape.data.cursor import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINA
 from gradtape.data.dataset import Dataset, Iterator, Optional
 from gradtape.data.options import AutoShardPolicy, AutotuneOptions, DistributeOptions, OptimizationOptions, ThreadingOptions
 from gradtape.data.tables import CsvDataset, make_csv_dataset
+from gradtape.errors import message, shown
 from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor
 
@@ -46,7 +47,8 @@ def choose_from_datasets(datasets: Any, choice_dataset: Dataset, stop_on_empty_d
 def from_list(elements: Any, name: str | None = None) -> Dataset:
     """A dataset of the elements of a list."""
     if not isinstance(elements, (list, tuple)) or not elements:
-        raise ValueError(f"Invalid `elements`. `elements` should be a non-empty list.\n  Received: {elements!r}")
+        text = "Invalid `elements`. `elements` should be a non-empty list."
+        raise ValueError(message(text, received=shown(elements), fix="tf.data.experimental.from_list([1, 2])"))
     items = [structure.normalize(element) for element in elements]
     spec = structure.spec_of(items[0])
     for item in items[1:]:

@@ -21,6 +21,7 @@ from gradtape.data.cursor import (
     join,
 )
 from gradtape.data.ordering import Step
+from gradtape.errors import message, shown
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
@@ -112,7 +113,10 @@ class _MapCursor(ElementCursor):
 def _truth(value: Any, spelled: str = "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor") -> bool:
     tensor = convert_to_tensor(value)
     if tensor.dtype is not dtypes.bool_ or tensor.ndim:
-        raise ValueError(f"{spelled}, but its return type is {structure.spec_of(tensor)}.")
+        text = f"{spelled}, but its return type is {structure.spec_of(tensor)}."
+        raise ValueError(
+            message(text, received=shown(tensor), fix="return a comparison, reduced to one truth value: tf.reduce_all(x > 0)")
+        )
     return bool(tensor)
 
 
@@ -158,10 +162,11 @@ class Scan(Calling):
     def step(self, state: Any, element: Any) -> tuple[Any, Any]:
         result = self.function(state, element)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise TypeError(
+            text = (
                 "Invalid `scan_func`. `scan_func` should return a pair consisting of new state and the output value "
                 f"but its return type is {type(result).__name__}."
             )
+            raise TypeError(message(text, received=shown(result), fix="return (new_state, output)"))
         return structure.normalize(result[0]), structure.returned(result[1])
 
     def spec(self, probe: bool) -> Any:
@@ -286,11 +291,20 @@ def as_rows(element: Any) -> SequenceCursor:
     """The slices of an element along the first axis."""
     arrays = [structure._host(leaf) for leaf in nest.flatten(element)]
     if not all(array.ndim for array in arrays):
-        raise ValueError("Cannot unbatch an input with scalar components.")
-    if len({len(array) for array in arrays}) > 1:
         raise ValueError(
+            message(
+                "Cannot unbatch an input with scalar components.",
+                received=f"shapes {[array.shape for array in arrays]}",
+                expected="at least one axis in every component",
+            )
+        )
+    if len({len(array) for array in arrays}) > 1:
+        text = (
             "`unbatch()` is only supported for datasets of elements whose components have a matching leading dimension. "
             f"Encountered both {len(arrays[0])} and {next(len(a) for a in arrays if len(a) != len(arrays[0]))}."
+        )
+        raise ValueError(
+            message(text, received=f"shapes {[array.shape for array in arrays]}", expected="one length along axis 0")
         )
     return SequenceCursor(np.arange(len(arrays[0])), Columns(element, arrays))
 

@@ -25,7 +25,7 @@ from gradtape.data.cursor import (
 )
 from gradtape.data.functional import Calling, example
 from gradtape.data.ordering import Step
-from gradtape.errors import FailedPreconditionError, InvalidArgumentError, message
+from gradtape.errors import FailedPreconditionError, InvalidArgumentError, message, shown
 from gradtape.values import dtypes, nest
 
 Wrap = Callable[[Node], Any]
@@ -54,7 +54,8 @@ def node_of(result: Any, function: str) -> Node:
     """The node of the dataset that a user function returned."""
     node = getattr(result, "_node", None)
     if not isinstance(node, Node):
-        raise TypeError(message(f"`{function}` must return a `tf.data.Dataset` object. Got {type(result)}."))
+        text = f"`{function}` must return a `tf.data.Dataset` object. Got {type(result)}."
+        raise TypeError(message(text, received=shown(result), fix=f"return tf.data.Dataset.from_tensors(x) from {function}"))
     return node
 
 
@@ -159,7 +160,13 @@ class _ChooseCursor(ElementCursor):
         while any(self.sources):
             choice = int(self.chooser.element())
             if not 0 <= choice < len(self.sources):
-                raise InvalidArgumentError(f"Selector index out of range: {choice} >= {len(self.sources)}")
+                raise InvalidArgumentError(
+                    message(
+                        f"Selector index out of range: {choice} >= {len(self.sources)}",
+                        received=f"a choice of {choice} among {len(self.sources)} datasets",
+                        expected=f"0 to {len(self.sources) - 1}",
+                    )
+                )
             source = self.sources[choice]
             if source is None:
                 continue
@@ -315,7 +322,8 @@ class _GroupCursor(ElementCursor):
                 self.groups[key] = self.node.size(structure.wrap(np.asarray(key, np.int64))), []
             size, elements = self.groups[key]
             if size <= 0:
-                raise InvalidArgumentError(f"Window size must be greater than zero, but got {size}.")
+                text = f"Window size must be greater than zero, but got {size}."
+                raise InvalidArgumentError(message(text, received=f"{size}", expected="1 or more"))
             elements.append(element)
             if len(elements) == size:
                 return key
@@ -342,11 +350,18 @@ class _UniqueCursor(ElementCursor):
         while True:
             element = self.source.element()
             if nest.is_nested(element):
-                raise InvalidArgumentError("UniqueDataset only supports inputs with a single component.")
+                text = "UniqueDataset only supports inputs with a single component."
+                raise InvalidArgumentError(
+                    message(text, received=shown(element), fix="dataset.map(lambda *parts: parts[0]).unique()")
+                )
             if element.dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
                 raise TypeError(
-                    f"`tf.data.Dataset.unique` does not support type {element.dtype} -- only `tf.int32`, `tf.int64`, and "
-                    "`tf.string` are supported."
+                    message(
+                        f"`tf.data.Dataset.unique` does not support type {element.dtype} -- only `tf.int32`, `tf.int64`, and "
+                        "`tf.string` are supported.",
+                        received=f"elements of {element.dtype!r}",
+                        fix="dataset.map(lambda x: tf.cast(x, tf.int64)).unique()",
+                    )
                 )
             array = element._host()
             key = (array.shape, tuple(array.ravel().tolist()))
@@ -405,9 +420,18 @@ class _CountingCursor(ElementCursor):
             element = self.source.element()
         except StopIteration:
             if self.count != self.expected and self.expected != UNKNOWN_CARDINALITY:
-                raise FailedPreconditionError(f"{text} only {self.count} elements.") from None
+                text = f"{text} only {self.count} elements."
+                raise FailedPreconditionError(
+                    message(text, received=f"{self.count} elements", expected=f"{self.expected}, as assert_cardinality says")
+                ) from None
             raise
         self.count += 1
         if 0 <= self.expected < self.count:
-            raise FailedPreconditionError(f"{text} at least {self.count} elements.")
+            raise FailedPreconditionError(
+                message(
+                    f"{text} at least {self.count} elements.",
+                    received=f"{self.count} elements or more",
+                    expected=f"{self.expected}, as assert_cardinality says",
+                )
+            )
         return element

@@ -6,6 +6,8 @@ import copy
 import enum
 from typing import TYPE_CHECKING, Any
 
+from gradtape.errors import message
+
 
 class _Settings:
     """A fixed set of attributes, None until set; anything else is refused."""
@@ -22,9 +24,8 @@ class _Settings:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._names:
-            raise AttributeError(
-                f"Cannot set the property {name} on {type(self).__name__}.\n  Expected: one of {', '.join(self._names)}."
-            )
+            text = f"Cannot set the property {name} on {type(self).__name__}."
+            raise AttributeError(message(text, received=f"{name}={value!r}", expected=f"one of {', '.join(self._names)}"))
         object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:

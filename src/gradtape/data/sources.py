@@ -25,7 +25,7 @@ from gradtape.data.cursor import (
     RowCursor,
     packer,
 )
-from gradtape.errors import InvalidArgumentError, NotFoundError, message
+from gradtape.errors import InvalidArgumentError, NotFoundError, message, shown
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor, string_scalar
 from gradtape.values.spec import TensorSpec
@@ -57,7 +57,8 @@ def slices(tensors: Any) -> Rows:
     element = structure.normalize(tensors)
     leaves = nest.flatten(element)
     if not leaves:
-        raise ValueError("Invalid `element`. `element` should not be empty.")
+        text = "Invalid `element`. `element` should not be empty."
+        raise ValueError(message(text, received="nothing", expected="an array, or a nest of arrays of one length"))
     arrays = [structure._host(leaf) for leaf in leaves]
     if not all(array.ndim for array in arrays):
         raise ValueError(
@@ -90,7 +91,7 @@ def whole(tensors: Any) -> Rows:
 def integers(start: int, stop: int | None, step: int, dtype: Any) -> Rows:
     """start, start + step, … before ``stop``; None: without end."""
     if step == 0:
-        raise InvalidArgumentError("step must be a non-zero integer.")
+        raise InvalidArgumentError(message("step must be a non-zero integer.", received="step=0", expected="a step up or down"))
     kind = dtypes.as_dtype(dtype)
     count = None if stop is None else len(range(start, stop, step))
     return Rows(RangeColumns(start, step, kind.numpy), count, TensorSpec([], kind))
@@ -159,6 +160,7 @@ def _fitted(value: Any, spec: Any) -> Any:
             message(
                 f"TypeError: `generator` yielded an element of shape {tuple(tensor.shape)} where an element of shape "
                 f"{spec.shape} was expected.",
+                received=shown(tensor),
                 fix="None in the shape of output_signature allows any length",
             )
         )
@@ -177,7 +179,11 @@ def _converted(value: Any, dtype: dtypes.DType) -> np.ndarray:
 
 def _wrong(what: str, expected: str, value: Any) -> InvalidArgumentError:
     return InvalidArgumentError(
-        message(f"TypeError: `generator` yielded an element that {what}. {expected} the yielded element was {value!r}.")
+        message(
+            f"TypeError: `generator` yielded an element that {what}. {expected} the yielded element was {value!r}.",
+            received=shown(value),
+            fix="make output_signature say what the generator yields",
+        )
     )
 
 
@@ -189,8 +195,9 @@ def matching_files(patterns: Any) -> list[bytes]:
     texts = [text.decode() for text in convert_to_tensor(patterns)._host().ravel().tolist()]
     found = sorted({name for text in texts for name in glob.glob(os.path.expanduser(text), include_hidden=True)})
     if not found:
+        text = f"No files matched pattern: {', '.join(texts)}"
         raise InvalidArgumentError(
-            message(f"No files matched pattern: {', '.join(texts)}", received=f"working directory {os.getcwd()}")
+            message(text, received=f"working directory {os.getcwd()}", fix="check the pattern: tf.io.gfile.glob(pattern)")
         )
     return [name.encode() for name in found]
 
@@ -205,7 +212,8 @@ def file_names(value: Any) -> list[str]:
         value = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in value]
     tensor = convert_to_tensor(value, dtypes.string if isinstance(value, list) and not value else None)
     if tensor.dtype is not dtypes.string:
-        raise TypeError(f"The `filenames` argument must contain `tf.string` elements. Got {tensor.dtype!r} elements.")
+        text = f"The `filenames` argument must contain `tf.string` elements. Got {tensor.dtype!r} elements."
+        raise TypeError(message(text, received=f"{tensor.dtype!r}", expected="names of files"))
     return [text.decode() for text in tensor._host().ravel().tolist()]
 
 
@@ -219,7 +227,10 @@ def opened(name: str, compression: str | None) -> BinaryIO:
             return gzip.open(name, "rb")  # type: ignore[return-value]
         file = open(name, "rb")  # noqa: SIM115 - the caller closes it
     except FileNotFoundError:
-        raise NotFoundError(f"{name}; No such file or directory") from None
+        text = f"{name}; No such file or directory"
+        raise NotFoundError(
+            message(text, received=f"{name!r}, from {os.getcwd()}", fix="tf.io.gfile.exists(name) asks first")
+        ) from None
     if kind == "ZLIB":
         import io
 
@@ -243,11 +254,10 @@ def records(names: Iterable[str], compression: str | None, size: int, header: in
             content = file.read()
         body = content[header : len(content) - footer]
         if len(body) % size:
-            raise InvalidArgumentError(
-                message(
-                    f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file \"{name}\" has body length "
-                    f"{len(body)} bytes, which is not an exact multiple of the record length ({size} bytes)."
-                )
+            text = (
+                f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file \"{name}\" has body length "
+                f"{len(body)} bytes, which is not an exact multiple of the record length ({size} bytes)."
             )
+            raise InvalidArgumentError(message(text, fix="another record_bytes, header_bytes or footer_bytes"))
         for start in range(0, len(body), size):
             yield wrap(string_scalar(body[start : start + size]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.data.cursor import packer
-from gradtape.errors import DataLossError, InvalidArgumentError, dims, message
+from gradtape.errors import DataLossError, InvalidArgumentError, dims, message, shown
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
@@ -83,10 +83,11 @@ def check_specs(spec: Any) -> None:
     """Refuse what is not a structure of specs."""
     for leaf in nest.flatten(spec):
         if not isinstance(leaf, TypeSpec):
-            raise TypeError(
+            text = (
                 "`output_signature` must contain objects that are subclass of `tf.TypeSpec` but found "
                 f"{type(leaf)} which is not."
             )
+            raise TypeError(message(text, received=shown(leaf), fix="tf.TensorSpec(shape, dtype)"))
 
 
 def specs_from(types: Any, shapes: Any) -> Any:
@@ -115,9 +116,8 @@ def leaves_like(structure: Any, given: Any, what: str) -> list:
             )
         )
     if len(given) != len(structure):
-        raise ValueError(
-            f"The two structures don't have the same sequence length: {len(structure)} and {len(given)}.\n  Received: {what}"
-        )
+        text = f"The two structures don't have the same sequence length: {len(structure)} and {len(given)}."
+        raise ValueError(message(text, received=f"{what} of length {len(given)}", expected=f"length {len(structure)}"))
     return [leaf for key, child in nest._children(structure) for leaf in leaves_like(child, given[key], what)]
 
 
@@ -167,13 +167,16 @@ def _unlike(first: np.ndarray, array: np.ndarray, component: int, position: int)
         return InvalidArgumentError(
             message(
                 f"Cannot batch tensors with different types in component {component}. First element had type "
-                f"{dtypes.of(first.dtype).word} and element {position} had type {dtypes.of(array.dtype).word}."  # type: ignore[union-attr]
+                f"{dtypes.of(first.dtype).word} and element {position} had type {dtypes.of(array.dtype).word}.",
+                received=f"{first.dtype.name}, then {array.dtype.name}",
+                fix="tf.cast in a map before batch",
             )
         )
     return InvalidArgumentError(
         message(
             f"Cannot batch tensors with different shapes in component {component}. First element had shape "
             f"{dims(first.shape)} and element {position} had shape {dims(array.shape)}.",
+            received=f"{first.dtype.name} {first.shape}, then {array.shape}",
             fix="padded_batch pads them to one shape",
         )
     )
@@ -197,7 +200,12 @@ def padded_spec(spec: Any, shapes: Any) -> Any:
             )
         if leaf.shape.rank is not None and shape.rank != leaf.shape.rank:
             raise ValueError(
-                f"The padded shape {shape} is not compatible with the shape {leaf.shape} of the corresponding input component."
+                message(
+                    f"The padded shape {shape} is not compatible with the shape {leaf.shape} of the corresponding input "
+                    "component.",
+                    received=f"padded shape {shape}",
+                    expected=f"{leaf.shape.rank} lengths; None pads to the longest element",
+                )
             )
     return packer(spec)([TensorSpec(shape, leaf.dtype) for leaf, shape in zip(leaves, wanted)])
 
@@ -234,6 +242,8 @@ def _padding(leaf: TensorSpec, value: Any) -> np.ndarray:
             message(
                 f"Invalid `padding_values`. `padding_values` values type {tensor.dtype} does not match type {leaf.dtype} "
                 "of the corresponding input component.",
+                received=shown(value),
+                expected=f"a {leaf.dtype.name}",
                 fix=f"tf.constant({value!r}, {leaf.dtype!r})" if tensor.dtype.is_numeric and leaf.dtype.is_numeric else None,
             )
         )
@@ -250,11 +260,12 @@ def _padded(arrays: list[np.ndarray], shape: TensorShape, value: np.ndarray) -> 
     lengths = shape.as_list()
     for array in arrays:
         if array.ndim != len(lengths):
+            text = (
+                "All elements in a batch must have the same rank as the padded shape for component 0: "
+                f"expected rank {len(lengths)} but got element with rank {array.ndim}"
+            )
             raise InvalidArgumentError(
-                message(
-                    "All elements in a batch must have the same rank as the padded shape for component 0: "
-                    f"expected rank {len(lengths)} but got element with rank {array.ndim}"
-                )
+                message(text, received=f"an element of shape {array.shape}", expected=f"{len(lengths)} axes")
             )
         if any(n is not None and have > n for have, n in zip(array.shape, lengths)):
             raise DataLossError(

@@ -35,20 +35,37 @@ class _Column:
                 self.default = wrap(tensor._host().reshape(-1)[:1].reshape(()))
         if self.dtype not in _TYPES:
             raise ValueError(
-                message(f"Each record_defaults must be one of {[t.name for t in _TYPES]}.", received=f"{self.dtype!r}")
+                message(
+                    f"Each record_defaults must be one of {[t.name for t in _TYPES]}.",
+                    received=f"{self.dtype!r}",
+                    fix="a default of one of these types, or the type itself where a field must be there",
+                )
             )
 
     def parse(self, text: str, position: int, missing: str) -> Tensor:
         if text in ("", missing):
             if self.default is None:
-                raise InvalidArgumentError(f"Field {position} is required but missing in record!")
+                raise InvalidArgumentError(
+                    message(
+                        f"Field {position} is required but missing in record!",
+                        received=f"an empty field {position}",
+                        fix="a default for it in record_defaults: [0] instead of tf.int32",
+                    )
+                )
             return self.default
         if self.dtype is dtypes.string:
             return wrap(string_scalar(text.encode()))
         try:
             return wrap(np.asarray(self.dtype.numpy.type(text)))
         except (ValueError, OverflowError):
-            raise InvalidArgumentError(f"Field {position} in record is not a valid {self.dtype.word}: {text}") from None
+            raise InvalidArgumentError(
+                message(
+                    f"Field {position} in record is not a valid {self.dtype.word}: {text}",
+                    received=f"{text!r}",
+                    expected=f"a {self.dtype.name}",
+                    fix="na_value= names a text that stands for a missing value",
+                )
+            ) from None
 
 
 def _rows(name: str, compression: str | None, header: bool, delimiter: str, quoted: bool) -> Iterator[list[str]]:
@@ -72,7 +89,8 @@ class CsvDataset(Dataset):
         exclude_cols: Any = None,
     ) -> None:  # fmt: skip
         if select_cols is not None and exclude_cols is not None:
-            raise InvalidArgumentError("Either select_cols or exclude_cols should be empty")
+            text = "Either select_cols or exclude_cols should be empty"
+            raise InvalidArgumentError(message(text, received="select_cols and exclude_cols", fix="give one of them"))
         names, columns = sources.file_names(filenames), [_Column(default) for default in record_defaults]
         selected = None if select_cols is None else [int(k) for k in select_cols]
         excluded = set() if exclude_cols is None else {int(k) for k in exclude_cols}
@@ -85,7 +103,10 @@ class CsvDataset(Dataset):
             chosen = range(len(row)) if selected is None else selected
             fields = [row[k] for k in chosen if k not in excluded and k < len(row)]
             if len(fields) != len(columns):
-                raise InvalidArgumentError(f"Expect {len(columns)} fields but have {len(fields)} in record")
+                text = f"Expect {len(columns)} fields but have {len(fields)} in record"
+                raise InvalidArgumentError(
+                    message(text, received=f"{fields!r}", expected=f"{len(columns)} fields, one per default")
+                )
             return tuple(column.parse(text, k, na_value) for k, (column, text) in enumerate(zip(columns, fields)))
 
         spec = tuple(TensorSpec([], column.dtype) for column in columns)
@@ -113,11 +134,15 @@ def make_csv_dataset(
     """Batches of columns by name, with their types found from the data; with ``label_name`` pairs of columns and label."""
     files = [name.decode() for name in sources.matching_files(file_pattern)]
     if column_names is None and not header:
-        raise ValueError("Expected `column_names` or `header=True`: the names of the columns are needed.")
+        text = "Expected `column_names` or `header=True`: the names of the columns are needed."
+        raise ValueError(
+            message(text, received="column_names=None, header=False", fix="header=True, or column_names=['a', 'b']")
+        )
     read = lambda name: _rows(name, compression_type, False, field_delim, use_quote_delim)
     names = list(column_names) if column_names is not None else next(read(files[0]))
     if len(set(names)) != len(names):
-        raise ValueError(f"Cannot have duplicate column names.\n  Received: {names}")
+        text = "Cannot have duplicate column names."
+        raise ValueError(message(text, received=f"{names}", fix="column_names= gives each its own"))
     if label_name is not None and label_name not in names:
         raise ValueError(
             message("`label_name` provided must be one of the columns.", received=f"{label_name!r}", expected=f"one of {names}")
@@ -149,7 +174,7 @@ def _by_name(names: list[str], label: str | None) -> Callable:
 def _position(names: list[str], column: Any) -> int:
     if isinstance(column, str):
         if column not in names:
-            raise ValueError(f"Value {column!r} is not a column.\n  Expected: one of {names}")
+            raise ValueError(message(f"Value {column!r} is not a column.", received=f"{column!r}", expected=f"one of {names}"))
         return names.index(column)
     return int(column)
 

@@ -15,7 +15,7 @@ from gradtape.core.custom import VariableWatcher, record_recomputed
 from gradtape.core.op import OUTPUT
 from gradtape.errors import message
 from gradtape.values import nest
-from gradtape.values.convert import convert_to_tensor
+from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 
@@ -29,9 +29,11 @@ def checkpoint_sequential(layers: Sequence[Callable], x: Any, budget: float) -> 
     """
     layers = list(layers)
     if not all(map(callable, layers)):
-        raise TypeError(message("checkpoint_sequential needs a sequence of functions.", received=f"{layers!r}"))
+        text = "checkpoint_sequential needs a sequence of functions."
+        raise TypeError(message(text, received=f"{layers!r}", fix="[layer1, layer2, …]"))
     if not budget > 0:
-        raise ValueError(message("budget must be a number of bytes above zero.", received=repr(budget)))
+        text = "budget must be a number of bytes above zero."
+        raise ValueError(message(text, received=repr(budget), expected="bytes that may be held: 2**20"))
     x = nest.map_structure(convert_to_tensor, x)
     if not thread.recorders:
         return _chain(layers)(x)
@@ -100,7 +102,8 @@ class _Meter(VariableWatcher):
         self.records: _Known = _Known(recorders)
         for value in nest.flatten(x):
             if isinstance(value, Tensor) and value.dtype.is_trainable:
-                value._key = value._key or object()
+                if value._key is None or value._key is NUMBER:
+                    value._key = object()
                 self.records[value._key] = OUTPUT
 
     def accessed(self, variable: Any) -> None:

@@ -100,9 +100,8 @@ def _greedy(pattern: Any) -> np.ndarray:
 
 def _one(value: Any, role: str) -> Any:
     if not isinstance(value, Tensor) and not hasattr(value, "_tensor"):
-        raise TypeError(
-            message(f"sparse_jacobian needs one tensor or variable as its {role}.", received=type(value).__name__)
-        )
+        text = f"sparse_jacobian needs one tensor or variable as its {role}."
+        raise TypeError(message(text, received=type(value).__name__, fix="one tensor or variable; tf.concat joins several"))
     return value
 
 

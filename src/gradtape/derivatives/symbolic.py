@@ -75,7 +75,8 @@ def to_sympy(tape: GradientTape, target: Any, sources: Any, *, simplify: bool = 
     """
     _require_sympy()
     if not isinstance(tape, GradientTape):
-        raise TypeError(message("to_sympy reads a GradientTape.", received=type(tape).__name__))
+        text = "to_sympy reads a GradientTape."
+        raise TypeError(message(text, received=type(tape).__name__, fix="with tf.GradientTape() as tape: …"))
     flat, targets = _leaves(sources, "source"), _leaves(target, "target")
     _check_numeric([*flat, *targets])
     tape._begin("to_sympy")
@@ -107,7 +108,8 @@ def _require_sympy() -> None:
 def _check_numeric(leaves: list) -> None:
     for leaf in leaves:
         if array_of(leaf).dtype.kind == "O":
-            raise TypeError(message("to_sympy writes formulas of numbers.", received=f"a tensor of {leaf.dtype.name}"))
+            text = "to_sympy writes formulas of numbers."
+            raise TypeError(message(text, received=f"a tensor of {leaf.dtype.name}", expected="tensors of numbers"))
 
 
 _UNNAMED = re.compile(r"Variable(_\d+)?")

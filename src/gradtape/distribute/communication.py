@@ -5,13 +5,16 @@ from __future__ import annotations
 import enum
 from typing import Any, NamedTuple
 
+from gradtape.errors import message
+
 
 class CrossDeviceOps:
     """A way to reduce values over devices."""
 
     def __init__(self, num_packs: int = 1) -> None:
         if num_packs < 0:
-            raise ValueError(f"NCCL all-reduce requires num_packs >= 0, but {num_packs} is specified")
+            text = f"NCCL all-reduce requires num_packs >= 0, but {num_packs} is specified"
+            raise ValueError(message(text, received=f"num_packs={num_packs}", expected="0 or more"))
 
 
 class HierarchicalCopyAllReduce(CrossDeviceOps):

@@ -19,12 +19,11 @@ class InputContext:
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
         """The share of a global batch that one replica takes."""
         if global_batch_size % self.num_replicas_in_sync:
-            raise ValueError(
-                message(
-                    f"The `global_batch_size` {global_batch_size} is not divisible by `num_replicas_in_sync` "
-                    f"{self.num_replicas_in_sync}"
-                )
+            text = (
+                f"The `global_batch_size` {global_batch_size} is not divisible by `num_replicas_in_sync` "
+                f"{self.num_replicas_in_sync}"
             )
+            raise ValueError(message(text, fix=f"a multiple of {self.num_replicas_in_sync}"))
         return global_batch_size // self.num_replicas_in_sync
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.distribute.inputs import InputContext, ValueContext
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.ops.devices import DeviceSpec, logical_devices
 from gradtape.ops.reduce import mean, sum
 from gradtape.values import nest
@@ -32,7 +32,12 @@ class ReduceOp(enum.Enum):
     @classmethod
     def of(cls, value: Any) -> ReduceOp:
         """From a member or its name, in any case."""
-        return value if isinstance(value, cls) else cls(str(value).upper())
+        if isinstance(value, cls):
+            return value
+        try:
+            return cls(str(value).upper())
+        except ValueError as error:
+            raise ValueError(message(str(error), received=f"{value!r}", expected="'SUM' or 'MEAN'")) from None
 
 
 class _Thread(threading.local):
@@ -159,20 +164,22 @@ class Strategy:
     def scope(self) -> Any:
         """Context manager: this strategy is the current one."""
         if _thread.strategy is not None and _thread.strategy is not self:
-            raise RuntimeError(
-                f"Mixing different tf.distribute.Strategy objects: {_thread.strategy} is not {self}"
-            )
+            text = f"Mixing different tf.distribute.Strategy objects: {_thread.strategy} is not {self}"
+            raise RuntimeError(message(text, received=f"{self}", fix="leave the scope of the other first"))
         self._require_cross_replica()
         return _context(self, None)
 
     def _require_cross_replica(self) -> None:
         if _thread.replica is not None:
-            raise RuntimeError(_CROSS)
+            raise RuntimeError(
+                message(_CROSS, received="a call inside strategy.run", fix="call it outside the function that replicas run")
+            )
 
     def run(self, fn: Callable, args: tuple = (), kwargs: dict | None = None, options: Any = None) -> Any:
         """``fn(*args, **kwargs)`` in the replica's context."""
         if not callable(fn):
-            raise TypeError(f"'{type(fn).__name__}' object is not callable")
+            text = f"'{type(fn).__name__}' object is not callable"
+            raise TypeError(message(text, received=shown(fn), fix="strategy.run(function, args=(x,))"))
         self._require_cross_replica()
         with _context(self, ReplicaContext(self)):
             return fn(*args, **(kwargs or {}))
@@ -308,5 +315,7 @@ def in_cross_replica_context() -> bool:
 def experimental_set_strategy(strategy: Strategy | None) -> None:
     """Make a strategy the current one without a scope; None returns to the default."""
     if _thread.replica is not None:
-        raise RuntimeError(_CROSS)
+        raise RuntimeError(
+            message(_CROSS, received="a call inside strategy.run", fix="call it outside the function that replicas run")
+        )
     _thread.strategy = None if strategy is _default else strategy

@@ -9,6 +9,7 @@ import sys
 import types
 from typing import Any
 
+from gradtape.function import control  # noqa: F401  # loops and branches in a function become part of its program
 from gradtape.function.decorator import ConcreteFunction, Function, function
 
 __all__ = ["ConcreteFunction", "Function", "function"]

@@ -14,7 +14,7 @@ from gradtape.core.context import thread
 from gradtape.core.custom import VariableWatcher, record_custom
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.function import messages, signature
 from gradtape.function.captures import reads_tracked
 from gradtape.function.results import as_tensors, expanded
@@ -55,7 +55,8 @@ def function(
 
     def decorate(python_function: Callable) -> Function:
         if not callable(python_function):
-            raise TypeError(f"python_function is not a callable object.\n  Received: {python_function!r}")
+            text = "python_function is not a callable object."
+            raise TypeError(message(text, received=shown(python_function), fix="@tf.function above def"))
         return Function(python_function, input_signature, bool(jit_compile or experimental_compile))
 
     return decorate if func is None else decorate(func)
@@ -178,14 +179,22 @@ class Function:
             if failure is not None:  # it was the tracing that failed, not the function
                 logger.warning(messages.not_compiled(self._name, failure))
                 self._programs[key] = _EAGER
+        elif program.holds and snapshot is None and current() is None:
+            if not program.fits():
+                return self._run_again(key, call, snapshot)
+            result = program.results.assemble(program.step([t._array for t in call.tensors]))
         else:
             start = program.snapshot(snapshot)
             if not program.fits(start):
-                del self._programs[key]
-                return self._run_program(key, call, snapshot)
+                return self._run_again(key, call, snapshot)
             result = self._compiled(program, call, start, snapshot is None)
         self._called = True
         return result
+
+    def _run_again(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
+        """With a new program: the shape of a variable has changed."""
+        del self._programs[key]
+        return self._run_program(key, call, snapshot)
 
     def _inline(self, args: tuple, kwargs: dict, snapshot: Snapshot | None) -> Any:
         """Run the Python function here and now, as part of what surrounds the call."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import chain, starmap
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,10 @@ from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
-from gradtape.function.packing import packs_of
+from gradtape.function.holding import LOCK, Holder, is_held, settled
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
-from gradtape.function.state import Snapshot, Tracing, held_by, hold
+from gradtape.function.state import VALUE, Snapshot, Tracing, held_by, hold
 from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
@@ -31,37 +33,27 @@ def is_tracer(array: Any) -> bool:
 
 
 class Piece:
-    """A compiled stretch of the program, with the names of its inputs.
+    """A compiled stretch of the program, with the names of its inputs: first those that are ``assigned``, in that order.
 
-    ``packs`` come before all other inputs and outputs; ``packed`` are the positions of their parts among the outputs.
+    It writes over those that are ``donated``: their new values have the types that ``assigned`` has for them.
     """
 
-    def __init__(
-        self, text: Any, equations: list, inputs: dict[Any, Any], outputs: list, packs: Any = (), packed: Any = ()
-    ) -> None:
+    def __init__(self, text: Any, equations: list, inputs: dict, outputs: list, assigned: Any = MappingProxyType({})) -> None:
         import jax
         from jax.extend import core
 
         used = {v for e in equations for v in e.invars if not isinstance(v, core.Literal)}
         used.update(v for v in outputs if not isinstance(v, core.Literal))
         wanted = {variable: name for variable, name in inputs.items() if variable in used}
-        names = list(wanted.values())
-        inside = {("variable", v._key) for pack in packs for v in pack.variables}
-        self.names = [name for name in names if name not in inside]
+        places = {name: i for i, name in enumerate(assigned)}
+        wanted = dict(sorted(wanted.items(), key=lambda item: places.get(item[1], len(places))))
+        self.names = list(wanted.values())
+        self.effects = any(e.effects for e in equations)
+        self.donated = [] if self.effects else [name for v, name in wanted.items() if assigned.get(name) == v.aval]
         debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
         short = text.replace(constvars=[], invars=list(wanted), outvars=outputs, eqns=equations, debug_info=debug)
         program = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))
-
-        def unpacked(*given: Any) -> list:
-            values = dict(zip(self.names, given[len(packs) :]))
-            for pack, array in zip(packs, given):
-                values.update((("variable", v._key), part) for v, part in zip(pack.variables, pack.split(array)))
-            outs = program(*[values[name] for name in names])
-            taken = {i for positions in packed for i in positions}
-            joined = [jax.numpy.concatenate([outs[i].reshape(-1) for i in positions]) for positions in packed]
-            return joined + [out for i, out in enumerate(outs) if i not in taken]
-
-        self.run = jax.jit(unpacked if packs else program)
+        self.run = jax.jit(program, donate_argnums=[self.names.index(name) for name in self.donated])
 
 
 def _needed(equations: list, outputs: list) -> list:
@@ -116,10 +108,11 @@ class Program:
 
     def __init__(self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool) -> None:
         from jax import device_put
+        from jax.numpy import copy
 
         from gradtape.xp import jax as JAX
 
-        self._scope, self._put = JAX.scope, device_put
+        self._scope, self._put, self._copy = JAX.scope, device_put, copy
         self.constants: set = set()
         self._holes: dict[int, tuple[Any, Any]] = {}  # by identity: name, array
         self.state: Any
@@ -142,8 +135,13 @@ class Program:
         self.captures = bool(self._captured.keys - state.lifted.keys())
         self._last: dict[Any, tuple[Tensor, Any]] = {}  # by variable: a tensor that it held, and the same on the device
         with JAX.scope():
-            self._compile(text, counts, commit=snapshot is None)
+            self._compile(text, counts)
         self.stateful = bool(self.assigned or self.constant)
+        names = [("variable", v._key) for v in self.assigned]
+        read, donated = ([name in part for name in names] for part in (self.forward.names, self.forward.donated))
+        self.holder = Holder(self.assigned, read, donated, VALUE)
+        self._by_key = {v._key: v for v in self.variables}
+        self.holds = not taped and snapshot is None and not self.forward.effects
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
@@ -199,15 +197,10 @@ class Program:
         self.connected = [g is not None for g in dense]
         return [g._array for g in dense if g is not None]
 
-    def _compile(self, closed: Any, counts: tuple[int, int], commit: bool) -> None:
+    def _compile(self, closed: Any, counts: tuple[int, int]) -> None:
         import jax
 
         text = closed.jaxpr
-        shapes = {name[1]: (hole.shape, hole.dtype) for name, hole in self._holes.values() if name[0] == "variable"}
-        self.packs = packs_of(self.assigned, shapes) if commit and jax.default_backend() == "cpu" else []
-        place = {v._key: counts[0] + i for i, v in enumerate(self.assigned)}
-        packed = [[place[v._key] for v in pack.variables] for pack in self.packs]
-        self.alone = [v for v in self.assigned if not any(place[v._key] in positions for positions in packed)]
         inputs = {v: ("argument", i) for i, v in enumerate(text.invars)}
         self._constants = {}
         for i, (variable, value) in enumerate(zip(text.constvars, closed.consts)):
@@ -221,10 +214,11 @@ class Program:
         equations = _needed(text.eqns, text.outvars[:end])
         outputs = list(text.outvars[:end])
         if len(text.outvars) > end:
-            pieces = _cut(text, equations, inputs, outputs, text.outvars[end:], self.packs, packed)
-            self.forward, self._handed_over, self.backward = pieces
+            self.forward, self._handed_over, self.backward = _cut(text, equations, inputs, outputs, text.outvars[end:])
         else:
-            self.forward = Piece(text, equations, inputs, outputs, self.packs, packed)
+            types = [v.aval for v in outputs[self.outputs :]]
+            assigned = {("variable", v._key): kind for v, kind in zip(self.assigned, types)}
+            self.forward = Piece(text, equations, inputs, outputs, assigned)
 
     # Running it
 
@@ -238,29 +232,45 @@ class Program:
             return Snapshot(held_by(self.variables), [draw() for draw in self.draws])
         return Snapshot({**held_by(self.variables), **given.values}, given.draws)
 
-    def fits(self, start: Snapshot) -> bool:
+    def fits(self, start: Snapshot | None = None) -> bool:
         """Whether variables still have the shapes that the program was made for."""
-        return all(start.values[key]._array.shape == shape for key, shape in self._changeable.items())
+        if not self._changeable:
+            return True
+        values = held_by([self._by_key[key] for key in self._changeable]) if start is None else start.values
+        return all(values[key]._array.shape == shape for key, shape in self._changeable.items())
 
     def run(self, arrays: list, start: Snapshot, commit: bool) -> tuple[list[Tensor], list]:
-        """The results of one call, and what its backward pass will need."""
+        """The results of one call that begins with ``start``, and what its backward pass will need."""
         with self._scope():
-            packs = [pack.gather(start) for pack in self.packs]
-            outs = self.forward.run(*packs, *[self._input(name, arrays, start) for name in self.forward.names])
-        packs, outs = outs[: len(packs)], outs[len(packs) :]
-        tensors = self._wrapped(outs[: self.outputs])
+            inputs = [self._input(name, arrays, start) for name in self.forward.names]
+            for i, name in enumerate(self.forward.names):
+                if name in self.forward.donated:
+                    inputs[i] = self._copy(inputs[i])
+            outs = self.forward.run(*inputs)
+        tensors, end = self._wrapped(outs[: self.outputs]), self.outputs + len(self.assigned)
         if commit:
-            for pack, array in zip(self.packs, packs):
-                pack.hand_out(array)
-            end = self.outputs + len(self.alone)
-            for variable, array in zip(self.alone, outs[self.outputs : end]):
-                (tensor,) = self._wrapped([array])
+            for variable, tensor in zip(self.assigned, self._wrapped(outs[self.outputs : end])):
                 tensor._key = variable._key
-                self._last[variable._key] = tensor, array
                 hold(variable, tensor)
-            for variable, array in self.constant:
-                variable._put(array)
-        return tensors, outs[len(outs) - self._handed_over :]
+            for variable, value in self.constant:
+                variable._put(value)
+        return tensors, outs[end:]
+
+    def step(self, arrays: list) -> list[Tensor]:
+        """The results of a call of which nobody wants a gradient; variables stay arrays of the program until they are read."""
+        outs: list = []
+        with LOCK, self._scope():
+            draws = [draw() for draw in self.draws]
+            inputs = self.holder.begin()
+            inputs += [self._current(name, arrays, draws) for name in self.forward.names[len(inputs) :]]
+            try:  # An interruption is noticed when the call has returned: what it has written over must be replaced then.
+                outs.extend(chain.from_iterable(starmap(self.forward.run, (inputs,))))
+            finally:
+                if outs:
+                    self.holder.end(outs[self.outputs :])
+        for variable, value in self.constant:
+            variable._put(value)
+        return self._wrapped(outs[: self.outputs])
 
     def pull(self, arrays: list, start: Snapshot, handed_over: list, upstream: list) -> list[Tensor | None]:
         """The gradients of all sources."""
@@ -276,16 +286,28 @@ class Program:
         if kind == "argument":
             return arrays[which]
         if kind == "variable":
-            tensor = start.values[which]
-            known = self._last.get(which)
-            if known is None or known[0] is not tensor:
-                known = self._last[which] = tensor, self._put(tensor._array)
-            return known[1]
+            return self._on_device(start.values[which])
         if kind == "draw":
             return start.draws[which]
         if kind == "constant":
             return self._constants[name]
         return (handed_over if kind == "handed over" else upstream)[which]
+
+    def _current(self, name: tuple, arrays: list, draws: list) -> Any:
+        kind, which = name
+        if kind == "variable":
+            variable = self._by_key[which]
+            return variable._held.array(variable) if is_held(variable) else self._on_device(settled(variable))
+        if kind == "argument":
+            return arrays[which]
+        return draws[which] if kind == "draw" else self._constants[name]
+
+    def _on_device(self, tensor: Tensor) -> Any:
+        """The value of a variable, which is transferred once."""
+        known = self._last.get(tensor._key)
+        if known is None or known[0] is not tensor:
+            known = self._last[tensor._key] = tensor, self._put(tensor._array)
+        return known[1]
 
     def _wrapped(self, arrays: Any) -> list[Tensor]:
         """As tensors; those in this machine's memory as NumPy arrays, which share it."""
@@ -296,10 +318,11 @@ class Program:
         return [wrap(np.asarray(a)) for a in arrays] if self.host else [wrap(a) for a in arrays]
 
 
-def _cut(
-    text: Any, forward: list, inputs: dict, outputs: list, gradients: list, packs: list, packed: list
-) -> tuple[Piece, int, Piece]:
-    """The forward piece, how many values it hands over, and the backward piece."""
+def _cut(text: Any, forward: list, inputs: dict, outputs: list, gradients: list) -> tuple[Piece, int, Piece]:
+    """The forward piece, how many values it hands over, and the backward piece.
+
+    Neither writes over a variable: the backward piece may read what it held before.
+    """
     from jax.extend import core
 
     done = {id(e) for e in forward}
@@ -307,6 +330,6 @@ def _cut(
     made = {v for e in forward for v in e.outvars}
     read = [v for e in backward for v in e.invars] + list(gradients)
     shared = list(dict.fromkeys(v for v in read if not isinstance(v, core.Literal) and v in made))
-    first = Piece(text, forward, inputs, outputs + shared, packs, packed)
+    first = Piece(text, forward, inputs, outputs + shared)
     names = {**inputs, **{v: ("handed over", i) for i, v in enumerate(shared)}}
     return first, len(shared), Piece(text, backward, names, list(gradients))

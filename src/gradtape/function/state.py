@@ -15,6 +15,7 @@ import numpy as np
 
 from gradtape.core.variable import Variable
 from gradtape.errors import message
+from gradtape.function.holding import has_value, settle_to, settled
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.values.tensor import Tensor, wrap
 
@@ -45,13 +46,13 @@ def current() -> State | None:
 def held(variable: Variable) -> Tensor:
     """What a variable holds, for whoever starts a run now."""
     state = _thread.state
-    return _cell.__get__(variable) if state is None else state.read(variable)
+    return settled(variable) if state is None else state.read(variable)
 
 
 def held_by(variables: list[Variable]) -> dict[Any, Tensor]:
     """What these variables hold, by key."""
     state = _thread.state
-    read = _cell.__get__ if state is None else state.read
+    read = settled if state is None else state.read
     return {v._key: read(v) for v in variables}
 
 
@@ -59,12 +60,12 @@ def hold(variable: Variable, tensor: Tensor) -> None:
     """Replace what a variable holds, in the surrounding run if there is one."""
     state = _thread.state
     if state is None:
-        _cell.__set__(variable, tensor)
+        settle_to(variable, tensor)
     else:
         state.write(variable, tensor)
 
 
-_lookup = property(held, hold)
+VALUE = property(held, hold)
 _installing = threading.Lock()
 _installed = 0
 
@@ -73,7 +74,7 @@ def _install(change: int) -> None:
     global _installed
     with _installing:
         _installed += change
-        setattr(Variable, "_tensor", _lookup if _installed else _cell)  # noqa: B010  # a slot, to type checkers
+        setattr(Variable, "_tensor", VALUE if _installed else _cell)  # noqa: B010  # a slot, to type checkers
 
 
 class Snapshot:
@@ -109,7 +110,7 @@ class State:
         """The value that this run begins with."""
         if self.snapshot is not None and variable._key in self.snapshot.values:
             return self.snapshot.values[variable._key]
-        return _cell.__get__(variable) if self._outer is None else self._outer.read(variable)
+        return settled(variable) if self._outer is None else self._outer.read(variable)
 
     def begin(self, variable: Variable) -> Tensor:
         """The first read of a variable."""
@@ -124,7 +125,7 @@ class State:
 
     def write(self, variable: Variable, tensor: Tensor) -> None:
         key = variable._key
-        if key not in self.values and not _has_value(variable):
+        if key not in self.values and not has_value(variable):
             self._create(variable, tensor)
             return
         self.values[key] = tensor
@@ -132,7 +133,13 @@ class State:
 
     def _create(self, variable: Variable, tensor: Tensor) -> None:
         if not self.may_create:
-            raise ValueError(message(_CREATED_LATER, received=f"a new variable {variable.name!r} of shape {variable.shape}"))
+            raise ValueError(
+                message(
+                    _CREATED_LATER,
+                    received=f"a new variable {variable.name!r} of shape {variable.shape}",
+                    fix="make the variable once, outside, or: if self.v is None: self.v = tf.Variable(…)",
+                )
+            )
         self.check_initial(tensor)
         _cell.__set__(variable, tensor)
         self.created.append(variable)
@@ -147,14 +154,6 @@ class State:
                 hold(variable, self.values[key])
 
 
-def _has_value(variable: Variable) -> bool:
-    try:
-        _cell.__get__(variable)
-    except AttributeError:
-        return False
-    return True
-
-
 class Tracing(State):
     """A run on tracers: variables and random numbers become inputs of the program that is being made."""
 
@@ -163,6 +162,19 @@ class Tracing(State):
         self.lift = lift  # from a name and an array to a tracer that stands for any such array
         self.on_first_read: Callable[[Variable], None] = lambda variable: None
         self.draws: list[Callable[[], Any]] = []
+        self.place: tuple = ()  # where in the function this is: loops are counted, so that a place has a name
+        self.needs: dict[tuple, Tensor] = {}  # by place: how many steps a loop took whose steps are kept for its gradient
+        self.bounds: dict[tuple, int] = {}  # and how many are kept
+        self._loops = 0
+
+    def next_place(self) -> tuple:
+        """The name of the loop or branch that begins now."""
+        self._loops += 1
+        return (*self.place, self._loops)
+
+    def bound(self, place: tuple, first: int) -> int:
+        """How many steps to keep of the loop at this place."""
+        return self.bounds.setdefault(place, first)
 
     def __enter__(self) -> State:
         super().__enter__()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor, wrong_dtype
 from gradtape.values.tensor import Tensor
@@ -22,7 +22,10 @@ def integer(value: Any) -> int:
         return value.__index__()
     found = integers(value)
     if len(found) != 1:
-        raise InvalidArgumentError(message("Expected a single integer.", received=f"{value!r}"))
+        text = "Expected a single integer."
+        raise InvalidArgumentError(
+            message(text, received=f"{value!r}", expected="one integer: a Python int, or a tensor of one element")
+        )
     return found[0]
 
 
@@ -33,9 +36,13 @@ def integers(value: Any, label: str = "", what: str = "sizes") -> tuple[int, ...
             return (value,)
         array = np.asarray(convert_to_tensor(value)._host())
         if array.dtype.kind not in "iu" and array.size:
-            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype int32")
+            text = f"Cannot convert {value!r} to EagerTensor of dtype int32"
+            raise TypeError(
+                message(text, received=shown(value), expected="integers", fix="tf.cast(value, tf.int32), or int(value)")
+            )
         if array.ndim > 1:
-            raise InvalidArgumentError(f"{what} input must be 1-D, not {dims(array.shape)} [Op:{label}]")
+            text = f"{what} input must be 1-D, not {dims(array.shape)} [Op:{label}]"
+            raise InvalidArgumentError(message(text, received=f"shape {array.shape}", expected="one integer per axis: [2, 3]"))
         return tuple(array.ravel().astype(np.int64).tolist())
     try:
         return tuple([n if type(n) is int else n.__index__() for n in value])
@@ -43,10 +50,20 @@ def integers(value: Any, label: str = "", what: str = "sizes") -> tuple[int, ...
         if any(isinstance(n, Convertible) for n in value):  # variables have no __index__
             return integers([n._to_tensor() if isinstance(n, Convertible) else n for n in value], label, what)
         if any(isinstance(n, (list, tuple)) for n in value):
-            raise InvalidArgumentError(f"{what} input must be 1-D, not {dims(np.shape(value))} [Op:{label}]") from None
+            text = f"{what} input must be 1-D, not {dims(np.shape(value))} [Op:{label}]"
+            raise InvalidArgumentError(message(text, received=shown(value), expected="one integer per axis: [2, 3]")) from None
         if any(n is None for n in value):
-            raise ValueError("Can't convert Python sequence with mixed types to Tensor.") from None
-        raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype int32") from None
+            raise ValueError(
+                message(
+                    "Can't convert Python sequence with mixed types to Tensor.",
+                    received=shown(value),
+                    expected="integers only",
+                    fix="write -1 for a length to be found, where one may be left open",
+                )
+            ) from None
+        raise TypeError(
+            message(f"Cannot convert {value!r} to EagerTensor of dtype int32", received=shown(value), expected="integers")
+        ) from None
 
 
 def lengths(shape: Any, label: str = "Fill") -> tuple[int, ...]:
@@ -54,7 +71,9 @@ def lengths(shape: Any, label: str = "Fill") -> tuple[int, ...]:
     found = integers(shape, label)
     for n in found:
         if n < 0:
-            raise InvalidArgumentError(message(f"Dimension {n} must be >= 0 [Op:{label}]", received=f"shape {found}"))
+            raise InvalidArgumentError(
+                message(f"Dimension {n} must be >= 0 [Op:{label}]", received=f"shape {found}", expected="lengths of 0 or more")
+            )
     return found
 
 
@@ -80,7 +99,13 @@ def check_axes(label: str, ndim: int, axis: Any) -> None:
             )
         if a % ndim in seen:
             text = f"Invalid reduction arguments: Axes contains duplicate dimension: {a % ndim} [Op:{label}]"
-            raise InvalidArgumentError(text)
+            raise InvalidArgumentError(
+                message(
+                    text,
+                    received=f"axis={axis} of an input of rank {ndim}",
+                    expected="each axis once, counted from either end",
+                )
+            )
         seen.add(a % ndim)
 
 
@@ -88,7 +113,13 @@ def position(axis: Any, ndim: int, text: str) -> int:
     """One axis as a number from 0; ``text`` is the error for one out of range, with {axis}, {low} and {high} to fill in."""
     axis = integer(axis)
     if not -ndim <= axis < ndim:
-        raise InvalidArgumentError(text.format(axis=axis, low=-ndim, high=ndim))
+        raise InvalidArgumentError(
+            message(
+                text.format(axis=axis, low=-ndim, high=ndim),
+                received=f"axis {axis} of an input of rank {ndim}",
+                expected=f"an axis from {-ndim} to {ndim - 1}" if ndim else "an input of at least one axis",
+            )
+        )
     return axis % ndim
 
 
@@ -103,7 +134,7 @@ def not_allowed(label: str, dtype: np.dtype, expected: str = _FLOATING) -> Inval
     return InvalidArgumentError(
         message(
             f"Value for attr 'T' of {word} is not in the list of allowed values: {expected} [Op:{label}]",
-            fix="tf.cast(x, tf.float32) first",
+            fix=f"tf.cast(x, tf.{'float32' if 'float,' in f'{expected},' else 'int32'}) first",
         )
     )
 

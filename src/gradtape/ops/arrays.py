@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, shape
 from gradtape.ops.arguments import boolean, integer, integers, lengths, position
 from gradtape.ops.arguments import indices as as_indices
@@ -51,16 +51,21 @@ def split_sizes(parts: Any, length: int, axis: int) -> tuple[int, ...]:
     if np.ndim(getattr(parts, "_array", parts)) == 0:
         number = integer(parts)
         if number < 1:
-            raise InvalidArgumentError(f"Value for attr 'num_split' of {number} must be at least minimum 1 [Op:Split]")
+            text = f"Value for attr 'num_split' of {number} must be at least minimum 1 [Op:Split]"
+            raise InvalidArgumentError(message(text, expected="one part or more"))
         if length % number:
             raise InvalidArgumentError(
-                "Number of ways to split should evenly divide the split dimension, "
-                f"but got split_dim {axis} (size = {length}) and num_split {number} [Op:Split]"
+                message(
+                    "Number of ways to split should evenly divide the split dimension, "
+                    f"but got split_dim {axis} (size = {length}) and num_split {number} [Op:Split]",
+                    fix=f"give the sizes instead: tf.split(x, [{', '.join(['…'] * 2)}]), which add up to {length}",
+                )
             )
         return (length // number,) * number
     sizes = integers(parts)
     if sizes.count(-1) > 1:
-        raise InvalidArgumentError("There can only be one -1 in the input. [Op:SplitV]")
+        text = "There can only be one -1 in the input. [Op:SplitV]"
+        raise InvalidArgumentError(message(text, received=f"sizes {sizes}", fix="leave at most one size open"))
     known = sum(n for n in sizes if n != -1)
     if min(sizes, default=0) < -1 or known > length or (known != length and -1 not in sizes):
         raise InvalidArgumentError(
@@ -68,6 +73,7 @@ def split_sizes(parts: Any, length: int, axis: int) -> tuple[int, ...]:
                 "Determined shape must either match input shape along split_dim exactly if fully specified, or be less than "
                 f"the size of the input along split_dim if not fully specified.  Got: {known} [Op:SplitV]",
                 received=f"sizes {sizes} for an axis of length {length}",
+                expected=f"sizes that add up to {length}, one of which may be -1",
             )
         )
     return tuple(length - known if n == -1 else n for n in sizes)
@@ -84,7 +90,10 @@ def concatenate(values: Any, axis: Any) -> Tensor:
     axis = axis if type(axis) is int else integer(axis)
     if len(values) < 2:
         if not values:
-            raise InvalidArgumentError(message("tf.concat needs at least one tensor [Op:ConcatV2]", received="an empty list"))
+            text = "tf.concat needs at least one tensor [Op:ConcatV2]"
+            raise InvalidArgumentError(
+                message(text, received="an empty list", fix="give one tensor or more: tf.concat([x, y], axis=0)")
+            )
         x = convert_to_tensor(values[0])
         _concatenation_error([x._array.shape], axis)
         return elementwise.identity(x)
@@ -102,15 +111,25 @@ _WRONG_AXIS = "ConcatOp : Expected concatenating dimensions in the range [{low},
 def _concatenation_error(shapes: list, axis: int) -> None:
     first = shapes[0]
     if not first:
-        raise InvalidArgumentError("ConcatOp : Can't concatenate scalars (use tf.stack instead) [Op:ConcatV2]")
+        text = "ConcatOp : Can't concatenate scalars (use tf.stack instead) [Op:ConcatV2]"
+        raise InvalidArgumentError(message(text, fix="tf.stack([x, y])"))
     position(axis, len(first), _WRONG_AXIS)
     for i, other in enumerate(shapes):
         pair = f"shape[0] = {dims(first)} vs. shape[{i}] = {dims(other)} [Op:ConcatV2]"
         if len(other) != len(first):
-            raise InvalidArgumentError(f"ConcatOp : Ranks of all input tensors should match: {pair}")
+            text = f"ConcatOp : Ranks of all input tensors should match: {pair}"
+            raise InvalidArgumentError(
+                message(text, received=f"shapes {shapes}", fix="give the others an axis: tf.expand_dims(x, 0)")
+            )
         for d, (m, n) in enumerate(zip(first, other)):
             if m != n and d != axis % len(first):
-                raise InvalidArgumentError(f"ConcatOp : Dimension {d} in both shapes must be equal: {pair}")
+                raise InvalidArgumentError(
+                    message(
+                        f"ConcatOp : Dimension {d} in both shapes must be equal: {pair}",
+                        received=f"shapes {shapes} along axis {axis}",
+                        expected=f"the same lengths but along axis {axis}",
+                    )
+                )
 
 
 def stack(values: Any, axis: Any = 0) -> Tensor:
@@ -134,12 +153,23 @@ def stack(values: Any, axis: Any = 0) -> Tensor:
 def _stack_error(shapes: list, axis: int) -> None:
     rank = len(shapes[0]) + 1
     if not -rank <= axis < rank:
-        raise ValueError(f"Argument `axis` = {axis} not in range [{-rank}, {rank})")
+        raise ValueError(
+            message(
+                f"Argument `axis` = {axis} not in range [{-rank}, {rank})",
+                received=f"axis={axis} for {len(shapes)} tensors of rank {rank - 1}",
+                expected=f"an axis from {-rank} to {rank - 1}",
+            )
+        )
     for i, other in enumerate(shapes):
         if other != shapes[0]:
             raise InvalidArgumentError(
-                f"Shapes of all inputs must match: values[0].shape = {dims(shapes[0])} != values[{i}].shape = {dims(other)} "
-                "[Op:Pack]"
+                message(
+                    f"Shapes of all inputs must match: values[0].shape = {dims(shapes[0])} != "
+                    f"values[{i}].shape = {dims(other)} [Op:Pack]",
+                    received=f"shapes {shapes}",
+                    expected="one shape for all",
+                    fix="tf.concat joins tensors of different lengths, tf.ragged.stack keeps their rows apart",
+                )
             )
 
 
@@ -152,7 +182,9 @@ def requested_shape(target: Any) -> tuple[int, ...]:
         found = integers(target, "Reshape")
     except TypeError as error:
         text = "Value for attr 'Tshape' is not in the list of allowed values: int32, int64 [Op:Reshape]"
-        raise InvalidArgumentError(message(text, received=f"shape {target!r}")) from error
+        raise InvalidArgumentError(
+            message(text, received=f"shape {target!r}", expected="integers: tf.reshape(x, [2, -1])")
+        ) from error
     if found and builtins.min(found) < 0:
         _check_unknown(found)
     return found
@@ -161,24 +193,29 @@ def requested_shape(target: Any) -> tuple[int, ...]:
 def _check_unknown(found: tuple[int, ...]) -> None:
     unknown = [i for i, n in enumerate(found) if n == -1]
     if len(unknown) > 1:
-        raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]} [Op:Reshape]")
+        text = f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]} [Op:Reshape]"
+        raise InvalidArgumentError(message(text, received=f"shape {found}", fix="leave at most one length open"))
     for i, n in enumerate(found):
         if n < -1:
-            raise InvalidArgumentError(f"Size {i} must be non-negative, not {n} [Op:Reshape]")
+            text = f"Size {i} must be non-negative, not {n} [Op:Reshape]"
+            raise InvalidArgumentError(message(text, received=f"shape {found}", expected="lengths of 0 or more, or one -1"))
 
 
 def permutation_error(axes: tuple, rank: int) -> None:
     """Refuse a permutation that is none."""
     if len(axes) != rank:
+        text = f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(axes)} [Op:Transpose]"
         raise InvalidArgumentError(
-            f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(axes)} [Op:Transpose]"
+            message(text, received=f"perm={list(axes)} for an input of rank {rank}", expected=f"each of 0 to {rank - 1} once")
         )
     for a in axes:
         if not -rank <= a < rank:
-            raise InvalidArgumentError(f"{a} is out of range [0 .. {rank}) [Op:Transpose]")
+            text = f"{a} is out of range [0 .. {rank}) [Op:Transpose]"
+            raise InvalidArgumentError(message(text, received=f"perm={list(axes)}", expected=f"each of 0 to {rank - 1} once"))
     for i in range(rank):
         if i not in [a % rank for a in axes]:
-            raise InvalidArgumentError(f"{i} is missing from {{{','.join(map(str, axes))}}}. [Op:Transpose]")
+            text = f"{i} is missing from {{{','.join(map(str, axes))}}}. [Op:Transpose]"
+            raise InvalidArgumentError(message(text, received=f"perm={list(axes)}", expected=f"each of 0 to {rank - 1} once"))
 
 
 def squeeze(x: Tensor, axis: Any = None) -> Tensor:
@@ -190,7 +227,14 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     for a in axes:
         at = position(a, len(old), f"Tried to squeeze dim index {{axis}} for tensor with {len(old)} dimensions. [Op:Squeeze]")
         if old[at] != 1:
-            raise InvalidArgumentError(f"Can not squeeze dim[{at}], expected a dimension of 1, got {old[at]} [Op:Squeeze]")
+            raise InvalidArgumentError(
+                message(
+                    f"Can not squeeze dim[{at}], expected a dimension of 1, got {old[at]} [Op:Squeeze]",
+                    received=f"shape {old}, axis {at}",
+                    expected="an axis of length 1",
+                    fix="tf.reshape joins axes, x[:, 0] picks from one",
+                )
+            )
     return shape.squeeze(x, axis=axes)
 
 
@@ -198,11 +242,16 @@ def broadcast_to(x: Tensor, target: Any) -> Tensor:
     """x repeated along axes of length 1 to fill a shape."""
     target, old = lengths(target, "BroadcastTo"), x._array.shape
     if len(old) > len(target):
-        raise InvalidArgumentError(
-            f"Rank of input ({len(old)}) must be no greater than rank of output shape ({len(target)}). [Op:BroadcastTo]"
-        )
+        text = f"Rank of input ({len(old)}) must be no greater than rank of output shape ({len(target)}). [Op:BroadcastTo]"
+        raise InvalidArgumentError(message(text, received=f"shape {old} to {target}", expected=f"at least {len(old)} lengths"))
     if any(m not in (1, n) for m, n in zip(reversed(old), reversed(target))):
-        raise InvalidArgumentError(f"Incompatible shapes: {dims(old)} vs. {dims(target)} [Op:BroadcastTo]")
+        raise InvalidArgumentError(
+            message(
+                f"Incompatible shapes: {dims(old)} vs. {dims(target)} [Op:BroadcastTo]",
+                received=f"shape {old} to {target}",
+                expected="lengths that are equal, or 1 in the input, from the last axis backwards",
+            )
+        )
     return shape.broadcast_to(x, shape=target)
 
 
@@ -210,12 +259,14 @@ def tile(x: Tensor, repeats: Any) -> Tensor:
     """x repeated along each axis."""
     counts, rank = integers(repeats), x._array.ndim
     if len(counts) != rank:
+        text = f"Expected multiples argument to be a vector of length {rank} but got length {len(counts)} [Op:Tile]"
         raise InvalidArgumentError(
-            f"Expected multiples argument to be a vector of length {rank} but got length {len(counts)} [Op:Tile]"
+            message(text, received=f"multiples {counts} for an input of rank {rank}", expected="one count per axis")
         )
     for i, n in enumerate(counts):
         if n < 0:
-            raise InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {n} [Op:Tile]")
+            text = f"Expected multiples[{i}] >= 0, but got {n} [Op:Tile]"
+            raise InvalidArgumentError(message(text, received=f"multiples {counts}", expected="counts of 0 or more"))
     return shape.tile(x, repeats=counts)
 
 
@@ -224,17 +275,28 @@ def pad(x: Tensor, paddings: Any, mode: str = "CONSTANT", value: Any = 0) -> Ten
     table = np.asarray(convert_to_tensor(paddings)._host())
     rank, kind = x._array.ndim, mode.upper()
     if kind not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
-        raise ValueError(
-            f'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". Received `mode` = {mode}'
-        )
+        text = f'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or "SYMMETRIC". Received `mode` = {mode}'
+        raise ValueError(message(text, expected="'CONSTANT', 'REFLECT' or 'SYMMETRIC'"))
     if table.shape != (rank, 2):
         raise InvalidArgumentError(
-            f"The first dimension of paddings must be the rank of inputs{dims(table.shape)} {dims(x._array.shape)} [Op:Pad]"
+            message(
+                f"The first dimension of paddings must be the rank of inputs{dims(table.shape)} {dims(x._array.shape)} "
+                "[Op:Pad]",
+                received=f"paddings of shape {table.shape} for an input of rank {rank}",
+                expected=f"shape {(rank, 2)}: before and after each axis",
+            )
         )
     widths = tuple((int(a), int(b)) for a, b in table)
     for a, b in widths:
         if a < 0 or b < 0:
-            raise InvalidArgumentError(f"Paddings must be non-negative: {a} {b} [Op:Pad]")
+            raise InvalidArgumentError(
+                message(
+                    f"Paddings must be non-negative: {a} {b} [Op:Pad]",
+                    received=f"paddings {table.tolist()}",
+                    expected="widths of 0 or more",
+                    fix="slice to make a tensor smaller: x[1:]",
+                )
+            )
     if kind == "CONSTANT":
         fill = convert_to_tensor(value, None if isinstance(value, Tensor) else x.dtype)
         return shape.pad(x, widths=widths, value=fill._host()[()])
@@ -251,7 +313,11 @@ def _mirror(length: int, before: int, after: int, kind: str) -> Tensor:
     if max(before, after) > length - edge:
         words = ("less than", "not less than") if edge else ("no greater than", "greater than")
         raise InvalidArgumentError(
-            f"paddings must be {words[0]} the dimension size: {before}, {after} {words[1]} {length} [Op:MirrorPad]"
+            message(
+                f"paddings must be {words[0]} the dimension size: {before}, {after} {words[1]} {length} [Op:MirrorPad]",
+                received=f"paddings {before} and {after} of an axis of length {length}",
+                expected=f"at most {length - edge} of them in mode {kind}",
+            )
         )
     index = np.arange(length)
     return wrap(np.concatenate([index[edge : before + edge][::-1], index, index[length - after - edge : length - edge][::-1]]))
@@ -264,9 +330,13 @@ def flip(x: Tensor, axis: Any) -> Tensor:
     axes, rank = integers(axis), x._array.ndim
     for i, a in enumerate(axes):
         if not -rank <= a < rank:
-            raise InvalidArgumentError(f"'axis'[{i}] = {a} is out of valid range [0, {rank - 1}] [Op:ReverseV2]")
+            text = f"'axis'[{i}] = {a} is out of valid range [0, {rank - 1}] [Op:ReverseV2]"
+            raise InvalidArgumentError(
+                message(text, received=f"axis {axes} of an input of rank {rank}", expected=f"axes from {-rank} to {rank - 1}")
+            )
         if a % rank in [b % rank for b in axes[:i]]:
-            raise InvalidArgumentError(f"axis {a % rank} specified more than once. [Op:ReverseV2]")
+            text = f"axis {a % rank} specified more than once. [Op:ReverseV2]"
+            raise InvalidArgumentError(message(text, received=f"axis {axes}", expected="each axis once"))
     return shape.flip(x, axis=axes)
 
 
@@ -274,7 +344,10 @@ def roll(x: Tensor, shift: Any, axis: Any) -> Tensor:
     """Elements moved along axes, those pushed out entering at the other end."""
     shifts, axes = integers(shift), integers(axis)
     if len(shifts) != len(axes):
-        raise InvalidArgumentError("shift and axis must have the same size [Op:Roll]")
+        text = "shift and axis must have the same size [Op:Roll]"
+        raise InvalidArgumentError(
+            message(text, received=f"{len(shifts)} shifts for {len(axes)} axes", expected="one shift per axis")
+        )
     axes = tuple(position(a, x._array.ndim, "axis {axis} is out of range [Op:Roll]") for a in axes)
     return shape.roll(x, shift=shifts, axis=axes)
 
@@ -285,14 +358,22 @@ def repeat(x: Tensor, repeats: Any, axis: Any = None) -> Tensor:
         x, axis = shape.reshape(x, shape=(-1,)), 0
     axis, rank = integer(axis), x._array.ndim
     if not -rank <= axis < rank:
-        raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+        text = f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
+        raise ValueError(
+            message(text, received=f"axis={axis} of an input of rank {rank}", expected=f"an axis from {-rank} to {rank - 1}")
+        )
     if np.ndim(getattr(repeats, "_array", repeats)) > 1:
-        raise ValueError(f"Shape {np.shape(getattr(repeats, '_array', repeats))} must have rank at most 1")
+        text = f"Shape {np.shape(getattr(repeats, '_array', repeats))} must have rank at most 1"
+        raise ValueError(message(text, received=shown(repeats), expected="one count, or one per element along the axis"))
     counts, length = integers(repeats), x._array.shape[axis]
     if min(counts, default=0) < 0:
-        raise InvalidArgumentError(f"Expected repeats >= 0, but got {min(counts)} [Op:Repeat]")
+        text = f"Expected repeats >= 0, but got {min(counts)} [Op:Repeat]"
+        raise InvalidArgumentError(message(text, received=f"repeats {counts}", expected="counts of 0 or more"))
     if len(counts) not in (1, length):
-        raise ValueError(f"Dimensions {length} and {len(counts)} are not compatible")
+        text = f"Dimensions {length} and {len(counts)} are not compatible"
+        raise ValueError(
+            message(text, received=f"{len(counts)} counts for an axis of length {length}", expected=f"one count, or {length}")
+        )
     return shape.repeat(x, repeats=counts[0] if len(counts) == 1 else counts, axis=axis % rank)
 
 
@@ -303,10 +384,18 @@ def reverse_sequence(x: Tensor, sizes: Any, seq_axis: int, batch_axis: int) -> T
     length, rows = x._array.shape[seq], x._array.shape[batch]
     if counts.shape != (rows,):
         text = f"Length of seq_lengths != input.dims({batch}), ({counts.size} vs. {rows}) [Op:ReverseSequence]"
-        raise InvalidArgumentError(text)
+        raise InvalidArgumentError(
+            message(text, received=f"seq_lengths of shape {counts.shape}", expected=f"one length for each of the {rows} rows")
+        )
     if (counts > length).any():
         at = int(np.argmax(counts > length))
-        raise InvalidArgumentError(f"seq_lens({at}) > input.dims({seq}) [Op:ReverseSequence]")
+        raise InvalidArgumentError(
+            message(
+                f"seq_lens({at}) > input.dims({seq}) [Op:ReverseSequence]",
+                received=f"seq_lengths up to {counts.max()} for an axis of length {length}",
+                expected=f"at most {length}",
+            )
+        )
     place = np.arange(length)
     order = np.where(place < counts[:, None], counts[:, None] - 1 - place, place)  # (batch, seq)
     order = order if batch < seq else order.T
@@ -321,16 +410,29 @@ def basic_slice(x: Tensor, begin: Any, size: Any) -> Tensor:
     """``size`` elements from ``begin`` along every axis; size -1 means up to the end."""
     starts, sizes, old = integers(begin), integers(size), x._array.shape
     if len(starts) != len(old) or len(sizes) != len(old):
-        raise InvalidArgumentError(
+        text = (
             f"Expected begin and size arguments to be 1-D tensors of size {len(old)}, "
             f"but got shapes [{len(starts)}] and [{len(sizes)}] instead. [Op:Slice]"
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"begin {starts} and size {sizes} for shape {old}", expected=f"{len(old)} numbers in each")
         )
     index = []
     for i, (start, count, length) in enumerate(zip(starts, sizes, old)):
         if not 0 <= start <= length:
-            raise InvalidArgumentError(f"Expected begin[{i}] in [0, {length}], but got {start} [Op:Slice]")
+            text = f"Expected begin[{i}] in [0, {length}], but got {start} [Op:Slice]"
+            raise InvalidArgumentError(
+                message(text, received=f"begin {starts} and size {sizes} for shape {old}", expected="a slice inside the input")
+            )
         if not -1 <= count <= length - start:
-            raise InvalidArgumentError(f"Expected size[{i}] in [0, {length - start}], but got {count} [Op:Slice]")
+            raise InvalidArgumentError(
+                message(
+                    f"Expected size[{i}] in [0, {length - start}], but got {count} [Op:Slice]",
+                    received=f"begin {starts} and size {sizes} for shape {old}",
+                    expected="a slice inside the input",
+                    fix="-1 as a size takes the rest",
+                )
+            )
         index.append(slice(start, length if count == -1 else start + count))
     return indexing.getitem(x, index=tuple(index))
 
@@ -350,19 +452,31 @@ def strided_slice(x: Tensor, begin: Any, end: Any, strides: Any, masks: dict[str
             index.append(start)
         else:
             if step == 0:
-                raise InvalidArgumentError(f"strides[{i}] must be non-zero [Op:StridedSlice]")
+                text = f"strides[{i}] must be non-zero [Op:StridedSlice]"
+                raise InvalidArgumentError(
+                    message(text, received="a stride of 0", fix="1 takes every element, -1 goes backwards")
+                )
             index.append(slice(None if bit["begin"] else start, None if bit["end"] else stop, step))
     axis, rank = 0, x._array.ndim
     used = sum(k is not None and k is not Ellipsis for k in index)
     if used > rank:
-        raise InvalidArgumentError(f"Index out of range using input dim {rank}; input has only {rank} dims [Op:StridedSlice]")
+        text = f"Index out of range using input dim {rank}; input has only {rank} dims [Op:StridedSlice]"
+        raise InvalidArgumentError(
+            message(text, received=f"{used} indices for shape {x._array.shape}", expected=f"at most {rank}")
+        )
     for k in index:
         if k is Ellipsis:
             axis += rank - used
         elif k is not None:
             length = x._array.shape[axis]
             if not isinstance(k, slice) and not -length <= k < length:
-                raise InvalidArgumentError(f"slice index {k} of dimension {axis} out of bounds. [Op:StridedSlice]")
+                raise InvalidArgumentError(
+                    message(
+                        f"slice index {k} of dimension {axis} out of bounds. [Op:StridedSlice]",
+                        received=f"{k} for axis {axis} of shape {x._array.shape}",
+                        expected=f"an index from {-length} to {length - 1}",
+                    )
+                )
             axis += 1
     return indexing.getitem(x, index=tuple(index))
 
@@ -377,21 +491,30 @@ def take(x: Any, indices: Any, axis: Any = None, batch_dims: Any = 0) -> Tensor:
     batch += where._array.ndim if batch < 0 else 0
     rank = len(old)
     if not rank:
-        raise InvalidArgumentError("params must be at least 1 dimensional [Op:GatherV2]")
+        text = "params must be at least 1 dimensional [Op:GatherV2]"
+        raise InvalidArgumentError(message(text, received="params of shape ()", expected="at least one axis"))
     if not -rank <= axis < rank:
+        text = f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {rank} [Op:GatherV2]"
         raise InvalidArgumentError(
-            message(
-                f"Shape must be at least rank {axis + 1 if axis >= 0 else -axis} but is rank {rank} [Op:GatherV2]",
-                received=f"axis {axis} for params of shape {old}",
-            )
+            message(text, received=f"axis {axis} for params of shape {old}", expected=f"an axis from {-rank} to {rank - 1}")
         )
     axis %= rank
     if not 0 <= batch <= builtins.min(axis, where._array.ndim):
-        raise InvalidArgumentError(f"batch_dims ({batch}) must be less than or equal to axis ({axis}) [Op:GatherV2]")
+        raise InvalidArgumentError(
+            message(
+                f"batch_dims ({batch}) must be less than or equal to axis ({axis}) [Op:GatherV2]",
+                received=f"batch_dims={batch}, axis={axis}, indices of rank {where._array.ndim}",
+                expected="0 <= batch_dims <= axis, and no more than the rank of the indices",
+            )
+        )
     for i in range(batch):
         if old[i] != where._array.shape[i]:
             raise InvalidArgumentError(
-                f"params.shape[{i}]: {old[i]} should be equal to indices.shape[{i}]: {where._array.shape[i]} [Op:GatherV2]"
+                message(
+                    f"params.shape[{i}]: {old[i]} should be equal to indices.shape[{i}]: {where._array.shape[i]} [Op:GatherV2]",
+                    received=f"params {old} and indices {where._array.shape}",
+                    expected=f"the same first {batch} lengths, for batch_dims={batch}",
+                )
             )
     return indexing.take(x, where, axis=axis, batch_dims=batch)
 
@@ -400,15 +523,22 @@ def gather_nd(x: Any, indices: Any, batch_dims: Any = 0) -> Tensor:
     """Slices of x at index vectors; the leading ``batch_dims`` axes of both are paired."""
     where = as_indices(indices, "GatherNd")
     if not where._array.ndim:
-        raise InvalidArgumentError("indices must be at least a vector [Op:GatherNd]")
+        text = "indices must be at least a vector [Op:GatherNd]"
+        raise InvalidArgumentError(
+            message(text, received="indices of shape ()", fix="give them an axis: [[0], [2]] picks two rows")
+        )
     batch = integer(batch_dims)
     if batch:
         x = convert_to_tensor(x)
         lead, shape_ = x._array.shape[:batch], where._array.shape
         if lead != shape_[:batch] or len(shape_) <= batch:
             raise InvalidArgumentError(
-                f"params.shape[:{batch}] {dims(lead)} should be equal to indices.shape[:{batch}] {dims(shape_[:batch])} "
-                "[Op:GatherNd]"
+                message(
+                    f"params.shape[:{batch}] {dims(lead)} should be equal to indices.shape[:{batch}] {dims(shape_[:batch])} "
+                    "[Op:GatherNd]",
+                    received=f"params {x.shape} and indices {shape_}",
+                    expected=f"the same first {batch} lengths, for batch_dims={batch}",
+                )
             )
         grid = np.indices(lead).reshape(batch, *lead, *[1] * (len(shape_) - 1 - batch))
         grid = np.broadcast_to(np.moveaxis(grid, 0, -1), (*shape_[:-1], batch)).astype(where._array.dtype)
@@ -420,11 +550,18 @@ def boolean_mask(x: Tensor, mask: Any, axis: Any = None) -> Tensor:
     """The elements (or slices) where the mask holds. The mask must be known, not traced."""
     known = np.asarray(convert_to_tensor(mask)._host()).astype(bool)
     if not known.ndim:
-        raise ValueError("mask cannot be scalar.")
+        text = "mask cannot be scalar."
+        raise ValueError(message(text, received=shown(mask), expected="a mask of the shape of the first axes of the tensor"))
     axis, old = 0 if axis is None else integer(axis), x._array.shape
     axis += len(old) if axis < 0 else 0
     if old[axis : axis + known.ndim] != known.shape:
-        raise ValueError(f"Shapes {old[axis : axis + known.ndim]} and {known.shape} are incompatible")
+        raise ValueError(
+            message(
+                f"Shapes {old[axis : axis + known.ndim]} and {known.shape} are incompatible",
+                received=f"a mask of shape {known.shape} at axis {axis} of shape {old}",
+                expected=f"a mask of shape {old[axis : axis + known.ndim]}",
+            )
+        )
     flat = shape.reshape(x, shape=(*old[:axis], known.size, *old[axis + known.ndim :]))
     return indexing.take(flat, wrap(np.flatnonzero(known)), axis=axis)
 
@@ -434,8 +571,12 @@ def dynamic_partition(x: Tensor, parts: Any, count: int) -> list[Tensor]:
     known = np.asarray(as_indices(parts, "DynamicPartition")._host())
     if x._array.shape[: known.ndim] != known.shape:
         raise InvalidArgumentError(
-            f"data.shape must start with partitions.shape, got data.shape = {dims(x._array.shape)}, "
-            f"partitions.shape = {dims(known.shape)} [Op:DynamicPartition]"
+            message(
+                f"data.shape must start with partitions.shape, got data.shape = {dims(x._array.shape)}, "
+                f"partitions.shape = {dims(known.shape)} [Op:DynamicPartition]",
+                received=f"data {x._array.shape}, partitions {known.shape}",
+                expected="one partition number per element, or per row, of the data",
+            )
         )
     indexing.check_range(known, count, "partitions")
     flat = shape.reshape(x, shape=(known.size, *x._array.shape[known.ndim :]))
@@ -474,4 +615,6 @@ def select(condition: Any, x: Any, y: Any) -> Tensor:
             raise
         a, b, c = (dims(convert_to_tensor(v)._array.shape) for v in (condition, x, y))
         text = f"condition {a}, then {b}, and else {c} must be broadcastable [Op:SelectV2]"
-        raise InvalidArgumentError(text) from error
+        raise InvalidArgumentError(
+            message(text, expected="shapes that broadcast: equal, or 1, from the last axis backwards")
+        ) from error

@@ -90,11 +90,11 @@ def _true(true_classes: Any, num_true: Any) -> np.ndarray:
     classes = np.asarray(convert_to_tensor(true_classes, dtype_hint=dtypes.int64))
     if classes.dtype != np.int64 and isinstance(true_classes, Tensor):
         word = dtypes.of(classes.dtype).word  # type: ignore[union-attr]
-        raise InvalidArgumentError(
-            message(f"cannot compute a candidate sampler as input #0 was expected to be a int64 tensor but is a {word} tensor")
-        )
+        text = f"cannot compute a candidate sampler as input #0 was expected to be a int64 tensor but is a {word} tensor"
+        raise InvalidArgumentError(message(text, fix="tf.cast(true_classes, tf.int64)"))
     if classes.ndim != 2:
-        raise InvalidArgumentError(message("true_classes must be a matrix", received=f"shape {dims(classes.shape)}"))
+        text = "true_classes must be a matrix"
+        raise InvalidArgumentError(message(text, received=f"shape {dims(classes.shape)}", expected="(batch, num_true)"))
     if classes.shape[1] != integer(num_true):
         raise InvalidArgumentError(
             message("true_classes must have num_true columns, expected: "
@@ -120,8 +120,9 @@ def unigrams(
     """Weights to the power ``distortion``, normalised; reserved ids come first and are never drawn, nor are other shards'."""
     weights = np.concatenate([np.zeros(num_reserved_ids), np.asarray(weights, np.float64) ** distortion])
     if len(weights) != range_max:
+        text = f"range_max is {range_max}, but there are {len(weights)} weights, reserved ids included"
         raise InvalidArgumentError(
-            message(f"range_max is {range_max}, but there are {len(weights)} weights, reserved ids included")
+            message(text, received=f"{len(weights)} weights for range_max={range_max}", expected=f"{range_max} weights")
         )
     weights[np.arange(range_max) % num_shards != shard] = 0
     return weights / weights.sum()

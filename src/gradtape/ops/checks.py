@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, shown
+from gradtape.errors import message as compose  # TensorFlow calls the user's own text `message`
 from gradtape.ops import elementwise
 from gradtape.ops.arguments import real_floating
 from gradtape.values import dtypes
@@ -28,9 +29,10 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     if condition:
         return
     if isinstance(data, Tensor) or not isinstance(data, (list, tuple, str)):
-        raise TypeError("values must be a sequence.")
-    shown = "\n".join(_summary(convert_to_tensor(value), 3 if summarize is None else summarize) for value in data)
-    raise InvalidArgumentError(f"Expected '{condition!s}' to be true. Summarized data: {shown}")
+        raise TypeError(compose("values must be a sequence.", fix="tf.debugging.Assert(condition, [data])"))
+    summary = "\n".join(_summary(convert_to_tensor(value), 3 if summarize is None else summarize) for value in data)
+    text = f"Expected '{condition!s}' to be true. Summarized data: {summary}"
+    raise InvalidArgumentError(compose(text, received=f"condition={shown(condition)}", expected="a condition that holds"))
 
 
 def _summary(value: Tensor, count: int) -> str:
@@ -48,7 +50,8 @@ def _comparison(name: str, sign: str, compare: Callable) -> Callable:
         y = convert_to_tensor(y, None if hasattr(y, "dtype") else x.dtype)
         holds = compare(x, y)._host()
         if not holds.all():
-            raise InvalidArgumentError(_differences(x._host(), y._host(), ~holds, sign, message, summarize))
+            text = _differences(x._host(), y._host(), ~holds, sign, message, summarize)
+            raise InvalidArgumentError(compose(text, received=f"x={shown(x)}, y={shown(y)}", expected=f"x {sign} y everywhere"))
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"Raise InvalidArgumentError unless ``x {sign} y`` holds for every element."
@@ -85,7 +88,7 @@ def assert_near(
     """Raise InvalidArgumentError unless ``|x - y| < atol + rtol · |y|`` everywhere; both are 10 machine epsilons by default."""
     x, y = convert_to_tensor(x), convert_to_tensor(y, None if hasattr(y, "dtype") else convert_to_tensor(x).dtype)
     if not (x.dtype.is_floating or x.dtype.is_complex):
-        raise ValueError(f"data type {x.dtype.as_numpy_dtype} not inexact\n  Fix:      use assert_equal for integers")
+        raise ValueError(compose(f"data type {x.dtype.as_numpy_dtype} not inexact", fix="tf.debugging.assert_equal(x, y)"))
     epsilon = 10 * float(x.dtype.real_dtype._limits.eps)
     bounds = [convert_to_tensor(epsilon if b is None else b, x.dtype.real_dtype) for b in (rtol, atol)]
     difference = np.abs(elementwise.subtract(x, y)._host())
@@ -108,11 +111,10 @@ def _sign(name: str, condition: str, compare: Callable) -> Callable:
         values = tensor._host()
         if not compare(values, 0).all():
             count = 3 if summarize is None else values.size if summarize < 0 else summarize
-            shown = [str(value) for value in values.ravel()[:count]] if values.ndim else str(values)
+            first = [str(value) for value in values.ravel()[:count]] if values.ndim else str(values)
             prefix = f"{message}.  " if message else ""
-            raise InvalidArgumentError(
-                f"{prefix}\nCondition {condition} did not hold element-wise:\nx ({_kind(tensor)}) = \n{shown}"
-            )
+            text = f"{prefix}\nCondition {condition} did not hold element-wise:\nx ({_kind(tensor)}) = \n{first}"
+            raise InvalidArgumentError(compose(text, received=f"x={shown(tensor)}", expected=f"{condition} everywhere"))
 
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"Raise InvalidArgumentError unless ``{condition}`` holds for every element."
@@ -131,7 +133,11 @@ def check_numerics(xp, x, *, text):
     if isinstance(x, np.ndarray):
         found = [word for word, bad in (("Inf", np.isinf(x)), ("NaN", np.isnan(x))) if bad.any()]
         if found:
-            raise InvalidArgumentError(f"{text} : Tensor had {' and '.join(found)} values [Op:CheckNumerics]")
+            summary = f"{text} : Tensor had {' and '.join(found)} values [Op:CheckNumerics]"
+            bad = np.argwhere(~np.isfinite(x))
+            where = f"{len(bad)} of {x.size} elements of {x.dtype.name} {x.shape}, the first at {tuple(bad[0].tolist())}"
+            fix = "tf.debugging.enable_check_numerics() names the op"
+            raise InvalidArgumentError(compose(summary, received=where, fix=fix))
     return x
 
 
@@ -156,7 +162,7 @@ def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
 def _rank(value: Any) -> int:
     tensor = convert_to_tensor(value)
     if tensor._array.ndim:
-        raise ValueError(message("Rank must be a scalar.", received=f"{value!r}"))
+        raise ValueError(compose("Rank must be a scalar.", received=shown(value), expected="one integer"))
     assert_type(tensor, dtypes.int32)
     return int(tensor)
 
@@ -165,7 +171,8 @@ def _require_rank(x: Any, holds: Callable[[int], bool], expected: str, text: str
     found = convert_to_tensor(x)._array.shape
     if not holds(len(found)):
         prefix = f"{text}.  " if text else ""
-        raise ValueError(f"{prefix}Tensor  must have rank {expected}.  Received rank {len(found)}, shape {found}")
+        summary = f"{prefix}Tensor  must have rank {expected}.  Received rank {len(found)}, shape {found}"
+        raise ValueError(compose(summary, received=f"shape {found}", expected=f"rank {expected}"))
 
 
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
@@ -182,6 +189,9 @@ def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, name: st
 
 def assert_rank_in(x: Any, ranks: Iterable, message: str | None = None, name: str | None = None) -> None:
     """Raise ValueError unless the number of axes of ``x`` is one of these."""
+    if not isinstance(ranks, Iterable):
+        text = f"{type(ranks).__name__!r} object is not iterable"
+        raise TypeError(compose(text, received=f"ranks={shown(ranks)}", fix="a list of ranks: [1, 2]"))
     wanted = tuple(_rank(rank) for rank in ranks)
     _require_rank(x, lambda found: found in wanted, f"in {wanted}", message)
 
@@ -190,14 +200,16 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
     """Raise ValueError unless the tensor has no axes."""
     found = convert_to_tensor(tensor)._array.shape
     if found:
-        raise ValueError(f"{message + '.  ' if message else ''}Expected scalar shape, saw shape: {found}.")
+        text = f"{message + '.  ' if message else ''}Expected scalar shape, saw shape: {found}."
+        raise ValueError(compose(text, received=f"shape {found}", expected="shape ()"))
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> None:
     """Raise TypeError unless the tensor has this element type."""
     wanted, found = dtypes.as_dtype(tf_type), convert_to_tensor(tensor).dtype
     if found is not wanted:
-        raise TypeError(f"{message + '.  ' if message else ''}tensor must be of type {wanted!r}; got {found!r}")
+        text = f"{message + '.  ' if message else ''}tensor must be of type {wanted!r}; got {found!r}"
+        raise TypeError(compose(text, received=f"{found!r}", fix=f"tf.cast(tensor, {wanted!r})"))
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
@@ -205,7 +217,8 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     found = convert_to_tensor(x).dtype
     if not found.is_integer:
         prefix = message + ".  " if message else ""
-        raise TypeError(f'{prefix}Expected "x" to be integer type.  Found: tensor of dtype {found}')
+        text = f'{prefix}Expected "x" to be integer type.  Found: tensor of dtype {found}'
+        raise TypeError(compose(text, received=f"{found!r}", fix="tf.cast(x, tf.int32)"))
 
 
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> dtypes.DType:
@@ -217,19 +230,23 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> dtypes.DT
             wanted, first = tensor.dtype, tensor
         elif tensor.dtype != wanted:
             like = f" as {first}" if first is not None else ""
-            raise ValueError(f"{tensor}, type={tensor.dtype}, must be of the same type ({wanted}){like}.")
+            text = f"{tensor}, type={tensor.dtype}, must be of the same type ({wanted}){like}."
+            raise ValueError(compose(text, received=f"{tensor.dtype!r}", fix=f"tf.cast(tensor, {wanted!r})"))
     wanted = wanted or dtypes.float32
     if not wanted.is_floating:
-        raise ValueError(f"Expected floating point type, got {wanted}.")
+        text = f"Expected floating point type, got {wanted}."
+        raise ValueError(compose(text, received=f"{wanted!r}", fix="tf.cast(tensor, tf.float32)"))
     return wanted
 
 
 def assert_proper_iterable(values: Any) -> None:
     """Raise TypeError for what iterates by accident, such as tensors, arrays and strings."""
     if isinstance(values, (Tensor, np.ndarray, str, bytes)):
-        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
+        text = f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}'
+        raise TypeError(compose(text, received=shown(values), fix="put it into a list: [values]"))
     if not isinstance(values, Iterable):
-        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+        text = f'Expected argument "values" to be iterable.  Found: {type(values)}'
+        raise TypeError(compose(text, received=shown(values), fix="put it into a list: [values]"))
 
 
 def is_numeric_tensor(tensor: Any) -> bool:

@@ -17,7 +17,7 @@ from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 
-@op(label="ClipByValue")
+@op(label="ClipByValue", elementwise=True)
 def clip(xp, x, low, high):
     """x limited to [low, high]; where low > high the result is low."""
     return xp.maximum(xp.minimum(x, high), low)
@@ -71,7 +71,8 @@ def clip_by_norm(x: Any, limit: Any, axes: Any = None) -> Any:
 def dense_parts(tensors: Any) -> list:
     """The tensors of a list of tensors, IndexedSlices (their values) and None."""
     if isinstance(tensors, (Tensor, str)) or not hasattr(tensors, "__iter__"):
-        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(tensors)}.")
+        text = f"`t_list` should be a sequence of tensors. Received {type(tensors)}."
+        raise TypeError(message(text, fix="tf.clip_by_global_norm([x], norm), or tf.clip_by_norm(x, norm) for one tensor"))
     parts: list = []
     for i, t in enumerate(tensors):
         if t is None:

@@ -79,8 +79,12 @@ def channels_first(data_format: str | None, n: int) -> bool:
     if data_format is None or data_format in last:
         return False
     if data_format not in first:
+        text = (
+            f'Value for attr \'data_format\' of "{data_format}" is not in the list of allowed values: "{last[0]}", '
+            f'"{first[0]}"'
+        )
         raise InvalidArgumentError(
-            f'Value for attr \'data_format\' of "{data_format}" is not in the list of allowed values: "{last[0]}", "{first[0]}"'
+            message(text, received=f"data_format={data_format!r}", expected=f"{last[0]!r} or {first[0]!r}")
         )
     return True
 
@@ -103,12 +107,12 @@ def per_axis(value: Any, n: int, first: bool, name: str) -> tuple[int, ...]:
         given *= n
     elif len(given) != n:
         lengths = f"1, {n} or {n + 2}" if n > 1 else f"1 or {n + 2}"
-        raise ValueError(f"{name} should be of length {lengths}. Received: {name}={value} of length {len(given)}")
+        text = f"{name} should be of length {lengths}. Received: {name}={value} of length {len(given)}"
+        raise ValueError(message(text, expected=f"one number for all axes, or {n}, or {n + 2} with 1 for batch and channels"))
     if min(given) < 1:
         words = {"strides": f"Stride must be > 0, but got {min(given)}", "dilations": "Dilated rates should be larger than 0."}
-        raise InvalidArgumentError(
-            message(words.get(name, f"Sliding window {name} must be > 0, but got {min(given)}"), received=f"{name}={value}")
-        )
+        text = words.get(name, f"Sliding window {name} must be > 0, but got {min(given)}")
+        raise InvalidArgumentError(message(text, received=f"{name}={value}", expected="1 or more"))
     return given
 
 
@@ -122,29 +126,28 @@ def pads(
             return _same(lengths, size, strides, dilations)
         if padding == "VALID":
             return ((0, 0),) * n
+        text = f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID", "EXPLICIT"'
         raise InvalidArgumentError(
-            f'Value for attr \'padding\' of "{padding}" is not in the list of allowed values: "SAME", "VALID", "EXPLICIT"'
+            message(text, received=f"padding={padding!r}", expected="'SAME', 'VALID', or a list of pairs")
         )
     if len(padding) != n + 2:
-        raise ValueError(
-            f"When padding is a list, it must be of size {n + 2}. Received: padding={padding} of size {len(padding)}"
-        )
+        text = f"When padding is a list, it must be of size {n + 2}. Received: padding={padding} of size {len(padding)}"
+        raise ValueError(message(text, expected=f"{n + 2} pairs, those of batch and channels [0, 0]"))
     pairs = []
     for given in padding:
         found = arguments.integers(given)
         if len(found) != 2:
-            raise ValueError(
+            text = (
                 f"When padding is a list, each element in padding must be a list of size 2. Received: padding={padding} with "
                 f"element of size {len(found)}"
             )
+            raise ValueError(message(text, expected="[before, after] for each axis"))
         pairs.append((found[0], found[1]))
     inner, outside = (pairs[2:], pairs[:2]) if first else (pairs[1:-1], [pairs[0], pairs[-1]])
     if min(map(min, pairs)) < 0 or any(map(any, outside)):
+        text = "All elements of explicit_paddings must be nonnegative, and 0 for the batch and depth dimensions"
         raise InvalidArgumentError(
-            message(
-                "All elements of explicit_paddings must be nonnegative, and 0 for the batch and depth dimensions",
-                received=f"padding={padding}",
-            )
+            message(text, received=f"padding={padding}", expected="0 or more, and [0, 0] for batch and channels")
         )
     return tuple(inner)
 
@@ -218,11 +221,16 @@ def check_array(x: Tensor, n: int, label: str) -> None:
 def _check_filter(w: Tensor, n: int, label: str) -> None:
     shape = w._array.shape
     if len(shape) != n + 2:
-        raise InvalidArgumentError(f"filter must be {n + 2}-dimensional: {dims(shape)} [Op:{label}]")
-    if 0 in shape:
         raise InvalidArgumentError(
-            f"filter must not have zero elements (i.e. all dimensions must be non-zero): {dims(shape)} [Op:{label}]"
+            message(
+                f"filter must be {n + 2}-dimensional: {dims(shape)} [Op:{label}]",
+                received=f"filters of shape {shape}",
+                expected=f"{n} lengths, the channels of the input, those of the output",
+            )
         )
+    if 0 in shape:
+        text = f"filter must not have zero elements (i.e. all dimensions must be non-zero): {dims(shape)} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"filters of shape {shape}", expected="lengths of 1 or more"))
     dtype = w._array.dtype
     if dtype.kind in "bcO" or (dtype.kind in "iu" and dtype != np.int32):
         raise arguments.not_allowed(label, dtype, _ALLOWED)
@@ -231,14 +239,20 @@ def _check_filter(w: Tensor, n: int, label: str) -> None:
 def _groups(channels: int, depth: int, outputs: int, label: str) -> int:
     if channels % depth:
         raise InvalidArgumentError(
-            f"input and filter must have the same depth: {channels} vs {depth} [Op:{label}]"
-            if label == "Conv3D"
-            else f"input depth must be evenly divisible by filter depth: {channels} vs {depth} [Op:{label}]"
+            message(
+                f"input and filter must have the same depth: {channels} vs {depth} [Op:{label}]"
+                if label == "Conv3D"
+                else f"input depth must be evenly divisible by filter depth: {channels} vs {depth} [Op:{label}]",
+                received=f"{channels} channels of the input for filters of depth {depth}",
+                expected=f"a multiple of {depth} channels",
+                fix="data_format= says which axis holds the channels",
+            )
         )
     groups = channels // depth
     if groups and outputs % groups:
+        text = f"output depth must be evenly divisible by number of groups: {outputs} vs {groups} [Op:{label}]"
         raise InvalidArgumentError(
-            f"output depth must be evenly divisible by number of groups: {outputs} vs {groups} [Op:{label}]"
+            message(text, received=f"{outputs} outputs in {groups} groups", expected=f"a multiple of {groups} outputs")
         )
     return groups
 
@@ -289,7 +303,12 @@ def convolution_transpose(
     lengths, channels = _target(output_shape, batch, depth, n, first, label)
     if y._array.shape[-1] != inputs:
         raise InvalidArgumentError(
-            f"input depth must be equal to the last dimension of the filter: {y._array.shape[-1]} vs {inputs} [Op:{label}]"
+            message(
+                f"input depth must be equal to the last dimension of the filter: {y._array.shape[-1]} vs {inputs} [Op:{label}]",
+                received=f"an input of {y._array.shape[-1]} channels for filters of shape {w._array.shape}",
+                expected=f"{inputs} channels",
+                fix="filters of a transposed convolution are (…, outputs, inputs)",
+            )
         )
     groups = _groups(channels, depth, inputs, label)
     pairs = pads(padding, first, lengths, size, strides, dilations)
@@ -316,15 +335,17 @@ def _target(
     if len(shape) == n:
         return shape, depth
     if len(shape) != len(batch) + n + 1:
-        raise ValueError(
+        text = (
             f"output_shape should be of length {n} or {len(batch) + n + 1}. Received: output_shape={output_shape} "
             f"of length {len(shape)}"
         )
+        raise ValueError(message(text, expected=f"the whole shape, {len(batch) + n + 1} numbers"))
     if shape[: len(batch)] != batch:
-        raise InvalidArgumentError(
+        text = (
             f"{label}: input and out_backprop must have the same batch size. Input batch: {shape[: len(batch)]}, "
             f"out_backprop batch: {batch}"
         )
+        raise InvalidArgumentError(message(text, received=f"output_shape={output_shape}", expected=f"a batch of {batch}"))
     rest = shape[len(batch) :]
     return (rest[1:], rest[0]) if first else (rest[:-1], rest[-1])
 
@@ -341,12 +362,8 @@ def separable(
     """A depthwise convolution, then one of windows of a single element that mixes the channels."""
     mixing = convert_to_tensor(pointwise_filter)
     if mixing._array.ndim != 4 or mixing._array.shape[:2] != (1, 1):
-        raise ValueError(
-            message(
-                "Dimensions of the pointwise filter are not compatible with [1, 1, channels, outputs]",
-                received=f"{mixing._array.shape}",
-            )
-        )
+        text = "Dimensions of the pointwise filter are not compatible with [1, 1, channels, outputs]"
+        raise ValueError(message(text, received=f"{mixing._array.shape}", expected="(1, 1, channels, outputs)"))
     parts = convolution(
         x, depthwise_filter, 2, strides=strides, padding=padding, dilations=dilations, data_format=data_format, depthwise=True
     )

@@ -26,24 +26,39 @@ def raw(value: Any, dtype: Any, little_endian: bool, fixed_length: Any) -> Tenso
     """The bytes of each string as elements along a new last axis."""
     array, kind = texts(value, "DecodeRaw"), dtypes.as_dtype(dtype)
     if kind is dtypes.string:
-        raise InvalidArgumentError("Value for attr 'out_type' of string is not in the list of allowed values [Op:DecodeRaw]")
+        text = "Value for attr 'out_type' of string is not in the list of allowed values [Op:DecodeRaw]"
+        raise InvalidArgumentError(message(text, received="out_type=tf.string", expected="a number type: tf.uint8"))
     parts = array.ravel().tolist()
     if fixed_length is not None:
         size = int(fixed_length)
         if size <= 0 or size % kind.size:
-            raise InvalidArgumentError(f"fixed_length ({size}) must be a multiple of the size of out_type ({kind.size})")
+            raise InvalidArgumentError(
+                message(
+                    f"fixed_length ({size}) must be a multiple of the size of out_type ({kind.size})",
+                    received=f"fixed_length={size}",
+                    expected=f"a multiple of {kind.size}, the bytes of one {kind.name}",
+                )
+            )
         parts = [part[:size].ljust(size, b"\0") for part in parts]
     lengths = [len(part) for part in parts]
     for n, length in enumerate(lengths):
         if length != lengths[0]:
             raise InvalidArgumentError(
-                f"DecodeRaw requires input strings to all be the same size, but element {n} has size {lengths[0]} != {length}"
+                message(
+                    f"DecodeRaw requires input strings to all be the same size, but element {n} has size {lengths[0]} "
+                    f"!= {length}",
+                    received=f"strings of {sorted(set(lengths))[:8]} bytes",
+                    fix="fixed_length= cuts them, or fills them with zeros",
+                )
             )
     width = lengths[0] if lengths else 0
     if width % kind.size:
-        raise InvalidArgumentError(
+        text = (
             f"Input to DecodeRaw has length {width} that is not a multiple of {kind.size}, the size of {kind.word} "
             "[Op:DecodeRaw]"
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"{width} bytes", expected=f"a multiple of {kind.size}, the bytes of one {kind.name}")
         )
     found = np.frombuffer(b"".join(parts), kind.numpy)
     if not little_endian:
@@ -76,7 +91,10 @@ def from_base64(value: Any) -> Any:
         try:
             return base64.urlsafe_b64decode(bare + b"=" * (-len(bare) % 4))
         except binascii.Error:
-            raise InvalidArgumentError("Base64 string length cannot be 1 modulo 4. [Op:DecodeBase64]") from None
+            summary = "Base64 string length cannot be 1 modulo 4. [Op:DecodeBase64]"
+            raise InvalidArgumentError(
+                message(summary, received=f"{len(part)} characters", expected="base64 as tf.io.encode_base64 writes it")
+            ) from None
 
     return text.each(decoded, value, "DecodeBase64")
 
@@ -86,13 +104,16 @@ def decompressed(value: Any, kind: str) -> Any:
     import zlib
 
     if kind not in ("", "ZLIB", "GZIP"):
-        raise InvalidArgumentError(message("Only ZLIB, GZIP or NONE are supported compressions", received=repr(kind)))
+        summary = "Only ZLIB, GZIP or NONE are supported compressions"
+        raise InvalidArgumentError(message(summary, received=repr(kind), expected="'', 'ZLIB' or 'GZIP'"))
 
     def whole(part: bytes) -> bytes:
         try:
             return zlib.decompress(part, wbits=47) if kind else part  # 47: zlib or gzip, as the header says
         except zlib.error as error:
-            raise DataLossError(f"inflate() failed: {error}") from None
+            raise DataLossError(
+                message(f"inflate() failed: {error}", received=f"{len(part)} bytes", expected=f"bytes that {kind} wrote, whole")
+            ) from None
 
     return text.each(whole, value, "DecodeCompressed")
 
@@ -107,19 +128,31 @@ def csv(
     array = texts(records, "DecodeCSV")
     made = [_Column(default, n) for n, default in enumerate(defaults)]
     if len(delimiter) != 1:
-        raise InvalidArgumentError(f"field_delim should be only 1 char [Op:DecodeCSV], got {delimiter!r}")
+        text = f"field_delim should be only 1 char [Op:DecodeCSV], got {delimiter!r}"
+        raise InvalidArgumentError(message(text, received=f"field_delim={delimiter!r}", expected="one character"))
     chosen = None if columns is None else [int(column) for column in columns]
     if chosen is not None and chosen != sorted(set(chosen)):
-        raise ValueError("select_cols is not strictly increasing.")
+        text = "select_cols is not strictly increasing."
+        raise ValueError(message(text, received=f"select_cols={chosen}", fix=f"select_cols={sorted(set(chosen))}"))
     if chosen is not None and len(chosen) != len(made):
-        raise ValueError("Length of select_cols and record_defaults do not match.")
+        text = "Length of select_cols and record_defaults do not match."
+        raise ValueError(
+            message(text, received=f"{len(chosen)} columns, {len(made)} defaults", expected="one default per selected column")
+        )
     rows = []
     for number, record in enumerate(array.ravel()):
         fields = list(_fields(record.decode("utf-8", "surrogateescape"), delimiter, quotes))
         if chosen is not None:
             fields = [fields[column] for column in chosen if column < len(fields)]
         if len(fields) != len(made):
-            raise InvalidArgumentError(f"Expect {len(made)} fields but have {len(fields)} in record {number} [Op:DecodeCSV]")
+            raise InvalidArgumentError(
+                message(
+                    f"Expect {len(made)} fields but have {len(fields)} in record {number} [Op:DecodeCSV]",
+                    received=f"{len(fields)} fields",
+                    expected=f"{len(made)}: one per default",
+                    fix="select_cols= picks columns",
+                )
+            )
         parts = enumerate(zip(made, fields))
         rows.append([column.value(field, field in ("", missing), n, number) for n, (column, field) in parts])
     values = zip(*rows) if rows else [()] * len(made)
@@ -133,21 +166,35 @@ class _Column:
         tensor = convert_to_tensor(default)
         if tensor._array.size > 1:
             raise InvalidArgumentError(
-                f"There should only be 1 default per field but field {number} has {tensor._array.size} [Op:DecodeCSV]"
+                message(
+                    f"There should only be 1 default per field but field {number} has {tensor._array.size} [Op:DecodeCSV]",
+                    received=f"a default of {tensor._array.size} elements for field {number}",
+                    expected="one value, or an empty list for a field that must be there",
+                )
             )
         self.dtype: DType = tensor.dtype
         self.default = tensor._host().ravel().tolist()
         allowed = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
         if self.dtype not in allowed:
             raise InvalidArgumentError(
-                f"Value for attr 'OUT_TYPE' of {self.dtype.word} is not in the list of allowed values: float, double, int32, "
-                "int64, string [Op:DecodeCSV]"
+                message(
+                    f"Value for attr 'OUT_TYPE' of {self.dtype.word} is not in the list of allowed values: float, double, "
+                    "int32, int64, string [Op:DecodeCSV]",
+                    received=f"{self.dtype!r} for field {number}",
+                    expected="defaults of tf.float32, tf.float64, tf.int32, tf.int64 or tf.string",
+                )
             )
 
     def value(self, field: str, empty: bool, number: int, record: int) -> Any:
         if empty:
             if not self.default:
-                raise InvalidArgumentError(f"Field {number} is required but missing in record {record}! [Op:DecodeCSV]")
+                raise InvalidArgumentError(
+                    message(
+                        f"Field {number} is required but missing in record {record}! [Op:DecodeCSV]",
+                        received=f"an empty field {number}",
+                        fix="a default for it in record_defaults: [0] instead of []",
+                    )
+                )
             return self.default[0]
         if self.dtype is dtypes.string:
             return field.encode("utf-8", "surrogateescape")
@@ -155,7 +202,12 @@ class _Column:
             return text.numbers(field.encode("utf-8", "surrogateescape"), self.dtype)._array[()]
         except InvalidArgumentError:
             raise InvalidArgumentError(
-                f"Field {number} in record {record} is not a valid {self.dtype.word}: {field} [Op:DecodeCSV]"
+                message(
+                    f"Field {number} in record {record} is not a valid {self.dtype.word}: {field} [Op:DecodeCSV]",
+                    received=f"{field!r}",
+                    expected=f"a number of type {self.dtype.name}",
+                    fix="na_value= names a text that stands for a missing value",
+                )
             ) from None
 
     def tensor(self, found: list, shape: tuple[int, ...]) -> Tensor:
@@ -172,14 +224,18 @@ def _fields(record: str, delimiter: str, quotes: bool) -> Iterator[str]:
         if quotes and record[position : position + 1] == '"':
             match = quoted.match(record, position)
             if match is None:
-                raise InvalidArgumentError("Quote inside a string has to be escaped by another quote [Op:DecodeCSV]")
+                text = "Quote inside a string has to be escaped by another quote [Op:DecodeCSV]"
+                raise InvalidArgumentError(message(text, received=f"{record!r}", expected='"" for a quote inside quotes'))
             field, end = match[1].replace('""', '"'), match.end(1) + 1
         else:
             end = record.find(delimiter, position)
             end = len(record) if end < 0 else end
             field = record[position:end]
             if quotes and any(character in field for character in '"\r\n'):
-                raise InvalidArgumentError("Unquoted fields cannot have quotes/CRLFs inside [Op:DecodeCSV]")
+                text = "Unquoted fields cannot have quotes/CRLFs inside [Op:DecodeCSV]"
+                raise InvalidArgumentError(
+                    message(text, received=f"{field!r}", fix="put the field into quotes, or use_quote_delim=False")
+                )
         yield field
         if end >= len(record):
             return
@@ -216,7 +272,10 @@ def parsed(value: Any, dtype: Any) -> Tensor:
     """The tensor that `serialized` was given; ``dtype`` must be its own."""
     whole, kind = texts(value, "ParseTensor"), dtypes.as_dtype(dtype)
     if whole.ndim:
-        raise InvalidArgumentError(f"Expected `serialized` to be a scalar, got shape: {list(whole.shape)} [Op:ParseTensor]")
+        text = f"Expected `serialized` to be a scalar, got shape: {list(whole.shape)} [Op:ParseTensor]"
+        raise InvalidArgumentError(
+            message(text, received=f"serialized of shape {whole.shape}", expected="one string, from tf.io.serialize_tensor")
+        )
     data = whole[()]
     try:
         fields = list(fields_of(data))
@@ -225,7 +284,10 @@ def parsed(value: Any, dtype: Any) -> Tensor:
         array = _content(fields, own, shape)
     except (IndexError, KeyError, StopIteration, ValueError, TypeError):
         code = base64.b64encode(data).decode()
-        raise InvalidArgumentError(f"Could not parse `serialized` as TensorProto, base64: {code} [Op:ParseTensor]") from None
+        text = f"Could not parse `serialized` as TensorProto, base64: {code} [Op:ParseTensor]"
+        raise InvalidArgumentError(
+            message(text, received=f"{len(data)} bytes", expected="what tf.io.serialize_tensor wrote")
+        ) from None
     if own is not kind:
         raise InvalidArgumentError(
             message(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import op, pair
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import contract, elementwise, indexing, matrix, reduce, shape, solvers
 from gradtape.ops.arguments import floating
 from gradtape.ops.solvers import check_matrix, check_square, triangle
@@ -221,9 +221,11 @@ def matrix_rank(x: Any, tolerance: Any) -> Tensor:
 def _checked(x: Any) -> Tensor:
     x = convert_to_tensor(x)
     if x._array.dtype.kind not in "fc":
-        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name}).")
+        text = f"Input `a` must have `float`-like `dtype` (saw {x.dtype.name})."
+        raise TypeError(message(text, fix="tf.cast(a, tf.float32)"))
     if x._array.ndim < 2:
-        raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {x._array.ndim}).")
+        text = f"Input `a` must have at least 2 dimensions (saw: {x._array.ndim})."
+        raise ValueError(message(text, expected="a matrix, or several with leading axes"))
     return x
 
 
@@ -362,15 +364,22 @@ def eigh_tridiagonal(on: Any, below: Any, values_only: bool, select: str, within
     on = convert_to_tensor(on)
     below = convert_to_tensor(below, None if hasattr(below, "dtype") else on.dtype)
     if select not in ("a", "i", "v"):
-        raise ValueError("'select must have a value in {'a', 'i', 'v'}.")
+        raise ValueError(
+            message(
+                "'select must have a value in {'a', 'i', 'v'}.",
+                received=f"select={select!r}",
+                expected="'a' for all, 'i' for a range of numbers, 'v' for a range of values",
+            )
+        )
     if on._array.dtype.kind not in "fc":
-        raise ValueError(f"data type {on.dtype.name} not inexact")
+        raise ValueError(message(f"data type {on.dtype.name} not inexact", fix="tf.cast(alpha, tf.float32)"))
     n = on._array.shape[-1]
     if below._array.shape[-1] != n - 1 or on._array.ndim != 1:
         raise InvalidArgumentError(
             message(
                 f"Incompatible shapes: [{n}] vs. [{below._array.shape[-1] + 1}] [Op:AddV2]",
                 received=f"diagonals of shapes {on._array.shape} and {below._array.shape}",
+                expected=f"({n},) and ({n - 1},): the diagonal, and the one beside it",
             )
         )
     x = matrix.diag(on, 0, -1, -1, 0, "RIGHT_LEFT")
@@ -389,13 +398,22 @@ def _selected(w: Tensor, select: str, within: Any) -> slice:
     """The positions of the eigenvalues that were asked for."""
     if select == "a":
         return slice(None)
+    if within is None:
+        text = f"select_range must be given for select={select!r}"
+        raise TypeError(message(text, received="select_range=None", fix="select_range=(first, last)"))
     low, high = (convert_to_tensor(limit)._host().item() for limit in within)
     if select == "i":
         if low > high:
-            raise InvalidArgumentError("Got empty index range in select_range.\nCondition x <= y did not hold.")
+            text = "Got empty index range in select_range.\nCondition x <= y did not hold."
+            raise InvalidArgumentError(
+                message(text, received=f"select_range={shown(within)}", expected="the first number, then the last")
+            )
         return slice(int(low), int(high) + 1)
     if not low < high:
-        raise InvalidArgumentError("Got empty interval in select_range.\nCondition x < y did not hold.")
+        text = "Got empty interval in select_range.\nCondition x < y did not hold."
+        raise InvalidArgumentError(
+            message(text, received=f"select_range={shown(within)}", expected="the lower limit, then the upper")
+        )
     first, last = np.searchsorted(w._host(), [low, high], side="right")
     return slice(int(first), int(last))
 
@@ -492,7 +510,8 @@ def matrix_exponential(x: Any) -> Tensor:
     """The matrix exponential, for square matrices of a floating type."""
     x = convert_to_tensor(x)
     if x._array.dtype.kind not in "fc":
-        raise ValueError(f"tf.linalg.expm does not support matrices of type {x.dtype!r}")
+        text = f"tf.linalg.expm does not support matrices of type {x.dtype!r}"
+        raise ValueError(message(text, fix="tf.cast(input, tf.float32)"))
     if x._array.ndim < 2 or x._array.shape[-1] != x._array.shape[-2]:
         size = dims((1, *x._array.shape))
         flags = " 0 0" if x._array.ndim > 1 else ""  # as TensorFlow prints them

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.variable import Variable
+from gradtape.errors import message
 from gradtape.ops.ragged import RaggedTensor
 from gradtape.ops.sparse import SparseTensor
 from gradtape.values import dtypes
@@ -108,12 +109,15 @@ class RaggedTensorSpec(TypeSpec):
         rank = self._shape.rank
         if ragged_rank is None:
             if rank is None:
-                raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+                text = "Must specify ragged_rank or a shape with a known rank."
+                raise ValueError(message(text, fix="ragged_rank=1, or shape=[None, None]"))
             ragged_rank = rank - 1
         if not isinstance(ragged_rank, int):
-            raise TypeError(f"Argument `ragged_rank` must be an int. Received {ragged_rank}.")
+            text = f"Argument `ragged_rank` must be an int. Received {ragged_rank}."
+            raise TypeError(message(text, expected="an int, or None"))
         if rank is not None and ragged_rank >= rank:
-            raise ValueError(f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank}).")
+            text = f"Argument `ragged_rank` ({ragged_rank}) must be less than rank ({rank})."
+            raise ValueError(message(text, expected=f"a ragged_rank from 0 to {rank - 1}"))
         self._ragged_rank = ragged_rank
 
     @classmethod

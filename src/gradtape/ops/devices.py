@@ -1,13 +1,18 @@
-"""Devices: eager work runs on the CPU, so there is one CPU; GPUs are those that jax reports, for compiled programs."""
+"""Devices: the CPU, where eager work runs on NumPy arrays; and those that jax reports, where it runs on jax arrays."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
+from gradtape.ops import elementwise, placing
+from gradtape.ops.execution import staging
+from gradtape.values.placement import HOST, here
+from gradtape.values.tensor import Tensor
 
 _HOST = "/job:localhost/replica:0/task:0"
 
@@ -60,7 +65,7 @@ class DeviceSpec:
             if key in ("job", "replica", "task") and len(rest) == 1:
                 parts[key] = rest[0]
             elif key == "device" and len(rest) == 2:
-                parts["device_type"], parts["device_index"] = rest
+                parts["device_type"], parts["device_index"] = rest[0].upper(), rest[1]
             elif key.upper() in ("CPU", "GPU", "TPU") and len(rest) < 2:
                 parts["device_type"], parts["device_index"] = key.upper(), rest[0] if rest else None
             else:
@@ -116,13 +121,32 @@ class _Settings:
 settings = _Settings()
 
 
+# What there is
+
+
+def has_jax() -> bool:
+    """Whether jax is installed; it is not loaded for that."""
+    return "jax" in sys.modules or find_spec("jax") is not None
+
+
 def accelerators() -> list[tuple[str, int]]:
     """(type, index) of the accelerators that jax reports; none if it is not installed. Imports jax."""
-    if "jax" not in sys.modules and find_spec("jax") is None:
+    if not has_jax():
         return []
     from gradtape.xp import jax_devices
 
-    return jax_devices.accelerators()
+    return [name for name in jax_devices.found() if name[0] != "CPU"]
+
+
+def number_of_cpus() -> int:
+    """How many CPU devices there are: one, unless the program or jax's environment variables ask for more."""
+    asked = any(len(parts) > 1 for device, parts in settings.configurations.items() if device.device_type == "CPU")
+    flags = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if not (asked or flags or "JAX_NUM_CPU_DEVICES" in os.environ) or not has_jax():
+        return 1
+    from gradtape.xp import jax_devices
+
+    return max(1, len([name for name in jax_devices.found() if name[0] == "CPU"]))
 
 
 def physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
@@ -149,11 +173,31 @@ def set_visible(devices: Any, device_type: str | None = None) -> None:
     if not any(d.device_type == "CPU" for d in (*others, *chosen)):
         raise ValueError(message("The CPU cannot be hidden.", why="eager operations run on it"))
     settings.visible = [*others, *chosen]
+    _choose_default()
+
+
+def _choose_default() -> None:
+    """Let compiled programs run on the first device that is visible, if the first of all is hidden."""
+    there, seen = accelerators(), [_index(d) for d in visible_devices() if d.device_type != "CPU"]
+    if there:
+        from gradtape.xp import jax as JAX
+
+        first = seen[0] if seen else ("CPU", 0)
+        JAX.prefer(device=None if first == there[0] else _of_jax(*first))
+
+
+def _index(device: PhysicalDevice) -> tuple[str, int]:
+    return device.device_type, int(device.name.rpartition(":")[2])
 
 
 def logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that `device` accepts."""
-    names = [d.name.replace("/physical_device:", "/device:") for d in visible_devices(device_type)]
+    names = [f"/device:CPU:{i}" for i in range(number_of_cpus())] if device_type in (None, "CPU") else []
+    counts: dict[str, int] = {}
+    for device in visible_devices(device_type):
+        if device.device_type != "CPU":
+            number = counts[device.device_type] = counts.get(device.device_type, -1) + 1
+            names.append(f"/device:{device.device_type}:{number}")
     return [LogicalDevice(name, name.split(":")[1]) for name in names]
 
 
@@ -167,19 +211,67 @@ def known(device: Any) -> PhysicalDevice:
 
 
 def configure(device: Any, parts: Any) -> None:
-    """Note the memory limit of a device; a device cannot be divided into several."""
+    """Let the CPU count as several devices, or note the memory limit of a device."""
     parts = list(parts)
-    if known(device).device_type == "CPU" and any(part.memory_limit is not None for part in parts):
-        raise ValueError("Setting memory limit on CPU virtual devices is currently not supported")
-    if len(parts) > 1:
+    if known(device).device_type == "CPU":
+        if any(part.memory_limit is not None for part in parts):
+            text = "Setting memory limit on CPU virtual devices is currently not supported"
+            raise ValueError(message(text, received=shown(parts), fix="tf.config.LogicalDeviceConfiguration() without a limit"))
+        _divide_cpu(len(parts))
+    elif len(parts) > 1:
         raise ValueError(
             message(
                 f"{device.name} cannot be divided into {len(parts)} logical devices.",
                 expected="one LogicalDeviceConfiguration",
-                fix="for tests of several devices set XLA_FLAGS=--xla_force_host_platform_device_count=N and use jax's devices",
+                fix="tests of several devices can divide the CPU",
             )
         )
     settings.configurations[device] = parts
+
+
+def _divide_cpu(number: int) -> None:
+    if number == number_of_cpus():
+        return
+    needs_jax("Several CPU devices")
+    from gradtape.xp import jax_devices
+
+    try:
+        jax_devices.divide_cpu(number)
+    except RuntimeError as error:
+        raise RuntimeError(
+            message(
+                "Virtual devices cannot be modified after being initialized",
+                received=f"{number} CPU devices, when jax has begun to use {number_of_cpus()}",
+                fix="call set_logical_device_configuration first of all",
+            )
+        ) from error
+
+
+def needs_jax(what: str) -> None:
+    """Say what to install for a feature that needs jax, if it is not there."""
+    if not has_jax():
+        raise RuntimeError(message(f"{what} needs jax.", fix='pip install "gradtape[xla]"'))
+
+
+def find(spec: DeviceSpec) -> Any:
+    """The device that a name means, as jax's object or HOST; None if there is no such device."""
+    kind, index = spec.device_type or "CPU", spec.device_index or 0
+    if (kind, index) == ("CPU", 0):
+        return HOST
+    if f"/device:{kind}:{index}" not in [d.name for d in logical_devices(kind)] or not has_jax():
+        return None
+    if kind != "CPU":
+        _, index = _index(visible_devices(kind)[index])
+    return _of_jax(kind, index)
+
+
+def _of_jax(kind: str, index: int) -> Any:
+    from gradtape.xp import jax_devices
+
+    return jax_devices.found().get((kind, index))
+
+
+# Choosing one
 
 
 class _Placement(threading.local):
@@ -190,9 +282,10 @@ _placement = _Placement()
 
 
 class device:
-    """Context manager: run operations on the named device.
+    """Context manager: operations run, and tensors and variables are made, on the named device.
 
-    Eager operations run on the CPU; the name is checked, and an accelerator that is there serves compiled programs.
+    Operands that are elsewhere are copied there, and gradients flow back through the copies. `None` ends the choice of a
+    surrounding block: operations then run where their operands are. Inside a compiled function it has no effect.
 
     >>> with device("/CPU:0"):
     ...     pass
@@ -200,15 +293,21 @@ class device:
 
     def __init__(self, device_name: Any) -> None:
         if callable(device_name) and not hasattr(device_name, "to_string"):
-            raise RuntimeError("tf.device does not support functions.")
+            raise RuntimeError(message("tf.device does not support functions.", fix="the name of a device: '/GPU:0'"))
         self._name = device_name
+        self._saved: list[tuple[DeviceSpec, Any]] = []
 
     def __enter__(self) -> None:
-        self._saved = _placement.spec
-        _placement.spec = _found(self._name)
+        spec, chosen = _meant(self._name)
+        self._saved.append((_placement.spec, here.device))
+        _placement.spec = spec
+        if not staging.inside:
+            placing.change(here.device, chosen)
 
     def __exit__(self, *_: object) -> None:
-        _placement.spec = self._saved
+        _placement.spec, before = self._saved.pop()
+        if here.device is not before:
+            placing.change(here.device, before)
 
 
 def current_device() -> DeviceSpec:
@@ -216,32 +315,65 @@ def current_device() -> DeviceSpec:
     return _placement.spec
 
 
-def _found(name: Any) -> DeviceSpec:
+def _meant(name: Any) -> tuple[DeviceSpec, Any]:
+    """A name with the parts that it leaves open filled in by the surrounding one, and the device that it means."""
     if name is None:
-        return DeviceSpec()
+        return DeviceSpec(), None
     name = getattr(name, "name", name)
     name = name.to_string() if isinstance(name, DeviceSpec) else name
     if not isinstance(name, str):
-        raise ValueError(f"Expecting a string device name. Got {type(name)}({name})")
-    spec = DeviceSpec.from_string(name)
+        raise ValueError(
+            message(f"Expecting a string device name. Got {type(name)}({name})", expected="a name such as '/GPU:0', or None")
+        )
+    spec = _placement.spec.make_merged_spec(DeviceSpec.from_string(name))
     if spec.job not in (None, "localhost") or spec.replica or spec.task:
         raise InvalidArgumentError(message(f"{spec.to_string()} unknown device.", expected="a device of this process"))
-    if spec.device_type not in (None, "CPU") or spec.device_index:
-        _check_there(spec)
-    return spec
+    if spec.device_index is not None and spec.device_index < 0:
+        raise InvalidArgumentError(message(f"Malformed device specification '{_HOST}{spec.to_string()}'", received=repr(name)))
+    if spec.device_type is None:
+        return spec, here.device
+    found = find(spec)
+    if found is None and not settings.soft_placement:
+        raise missing(spec)
+    return spec, HOST if found is None else found
 
 
-def _check_there(spec: DeviceSpec) -> None:
-    if settings.soft_placement:  # then the CPU serves, as in TensorFlow
-        return
+def missing(spec: DeviceSpec) -> InvalidArgumentError:
+    """The error for a device that is not there."""
     there = logical_devices()
-    wanted = f"/device:{spec.device_type}:{spec.device_index or 0}"
-    if wanted not in [d.name for d in there]:
-        raise InvalidArgumentError(
-            message(
-                f"Could not satisfy device specification '{_HOST}{wanted}'. enable_soft_placement=0. Supported device types "
-                f"[{', '.join(sorted({d.device_type for d in there}))}]. All available devices "
-                f"[{', '.join(_HOST + d.name for d in there)}].",
-                fix="name one of these, or tf.config.set_soft_device_placement(True)",
-            )
+    fix = "name one of these, or tf.config.set_soft_device_placement(True)"
+    return InvalidArgumentError(
+        message(
+            f"Could not satisfy device specification '{_HOST}/device:{spec.device_type}:{spec.device_index or 0}'. "
+            f"enable_soft_placement=0. Supported device types [{', '.join(sorted({d.device_type for d in there}))}]. "
+            f"All available devices [{', '.join(_HOST + d.name for d in there)}].",
+            fix=fix if has_jax() else 'pip install "gradtape[xla]", without which only the CPU is used',
         )
+    )
+
+
+# Methods of tensors
+
+
+def cpu(tensor: Tensor) -> Tensor:
+    """The tensor in the memory of the CPU; itself if it is there."""
+    return tensor if type(tensor) is Tensor else _copied(tensor, HOST)
+
+
+def gpu(tensor: Tensor, gpu_index: int = 0) -> Tensor:
+    """The tensor on a GPU."""
+    found = find(DeviceSpec(device_type="GPU", device_index=gpu_index))
+    if found is None:
+        needs_jax("A GPU")
+        there = ", ".join(d.name for d in logical_devices())
+        raise RuntimeError(message(f"GPU:{gpu_index} unknown device.", expected=f"one of {there}"))
+    return _copied(tensor, found)
+
+
+def _copied(tensor: Tensor, to: Any) -> Tensor:
+    before = here.device
+    placing.change(before, to)
+    try:
+        return elementwise.identity(tensor)
+    finally:
+        placing.change(to, before)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.cuts import STOP_GRADIENT, sever
 from gradtape.core.op import binary, op, pair, unary
-from gradtape.errors import UnimplementedError
+from gradtape.errors import UnimplementedError, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over, take_composites
 from gradtape.values.convert import convert_to_tensor
@@ -95,19 +96,8 @@ log = unary("log", "natural logarithm", lambda xp, g, x: g / xp.conj(x))
 log1p = unary("log1p", "log(1 + x), exact near 0", lambda xp, g, x: g / xp.conj(1 + x))
 sigmoid = unary("sigmoid", "1 / (1 + e⁻ˣ)", lambda xp, g, out: (h := g * xp.conj(out)) - h * xp.conj(out))
 softplus = unary("softplus", "log(1 + eˣ), without overflow", derivative=lambda xp, x: xp.sigmoid(x))
-
-
-def _where_flowing(xp, g, value):
-    """``value``, but 0 where the cotangent is 0 at a pole: that of a branch that was not taken does not leak.
-
-    Elsewhere a cotangent of 0 is a number like any other, with derivatives of its own.
-    """
-    stopped = xp.logical_and(xp.isnan(value), xp.equal(g, xp.zeros_like(g)))
-    return xp.where(stopped, xp.zeros_like(g), value)
-
-
-sqrt = unary("sqrt", "√x", lambda xp, g, out: _where_flowing(xp, g, g / xp.conj(2 * out)))  # +inf at 0
-rsqrt = unary("rsqrt", "1 / √x", lambda xp, g, out: _where_flowing(xp, g, -0.5 * g * xp.conj(out * out * out)))
+sqrt = unary("sqrt", "√x", lambda xp, g, out: g / xp.conj(2 * out))  # +inf at 0
+rsqrt = unary("rsqrt", "1 / √x", lambda xp, g, out: -0.5 * g * xp.conj(out * out * out))
 
 # Trigonometric and hyperbolic
 
@@ -248,7 +238,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     if x.dtype is wanted:
         return x
     if dtypes.string in (x.dtype, wanted):
-        raise UnimplementedError(f"Cast {x.dtype.word} to {wanted.word} is not supported [Op:Cast]")
+        text = f"Cast {x.dtype.word} to {wanted.word} is not supported [Op:Cast]"
+        raise UnimplementedError(message(text, fix="tf.strings.to_number(x) or tf.strings.as_string(x)"))
     if x.dtype.is_complex and not wanted.is_complex:
         from gradtape.core.callsite import logger
 
@@ -258,7 +249,11 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value as a new tensor that no tape knows."""
-    return convert_to_tensor(input)._detached()
+    x = convert_to_tensor(input)
+    out = x._detached()
+    if x._key is not None:
+        sever(STOP_GRADIENT, "stop_gradient", out, (x,))
+    return out
 
 
 _INTEGER_QUOTIENT = {"int8": np.float32, "int16": np.float32, "uint8": np.float32, "uint16": np.float32}
@@ -278,7 +273,8 @@ def true_divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     if dtype != y._array.dtype:
         raise _different(x, y)
     if dtype.kind in "bO":
-        raise TypeError(f"Invalid dtype {x.dtype!r} in __truediv__. Expected an integer, floating or complex type.")
+        text = f"Invalid dtype {x.dtype!r} in __truediv__. Expected an integer, floating or complex type."
+        raise TypeError(message(text, fix="tf.cast(x, tf.float32) / y"))
     if dtype.kind not in "iu":
         return divide(x, y)
     target = _INTEGER_QUOTIENT.get(dtype.name, np.float64)
@@ -286,7 +282,9 @@ def true_divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def _different(x: Tensor, y: Tensor) -> TypeError:
-    return TypeError(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.")
+    return TypeError(
+        message(f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}.", fix=f"tf.cast(y, {x.dtype!r})")
+    )
 
 
 cast.elementwise = True  # type: ignore[attr-defined]

@@ -28,6 +28,7 @@ class _Staging(threading.local):
 
     inside = False
     draw: Any = None  # while inside: ``draw(thunk)`` makes what the thunk gives anew at every call an input of the program
+    control: Any = None  # the module that makes loops and branches parts of a program
 
 
 class _Settings:
@@ -62,7 +63,8 @@ def is_symbolic_tensor(tensor: Any) -> bool:
 def control_dependencies(control_inputs: Any) -> Any:
     """Context manager that orders nothing: eager code runs in the order in which it is written."""
     if control_inputs is not None and not hasattr(control_inputs, "__iter__"):
-        raise TypeError(f"'{type(control_inputs).__name__}' object is not iterable")
+        text = f"'{type(control_inputs).__name__}' object is not iterable"
+        raise TypeError(message(text, fix="a list: tf.control_dependencies([x])"))
     return contextlib.nullcontext()
 
 

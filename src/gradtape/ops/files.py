@@ -61,7 +61,9 @@ def _named(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         kind = _CLASSES.get(error.errno or 0, UnknownError)
-        raise kind(f"{path}; {error.strerror or error}") from None
+        fix = "tf.io.gfile.makedirs(folder) first" if kind is NotFoundError else "another path, or other rights on it"
+        text = f"{path}; {error.strerror or error}"
+        raise kind(message(text, received=f"{os.fspath(path)!r}, from {os.getcwd()!r}", fix=fix)) from None
 
 
 # Whole files
@@ -70,7 +72,10 @@ def _named(path: str) -> Iterator[None]:
 def _one(value: Any, what: str, label: str) -> bytes:
     array = texts(os.fspath(value) if isinstance(value, os.PathLike) else value, label)
     if array.ndim:
-        raise InvalidArgumentError(f"{what} tensor must be scalar, but had shape: {dims(array.shape)} [Op:{label}]")
+        text = f"{what} tensor must be scalar, but had shape: {dims(array.shape)} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"{what} of shape {array.shape}", expected="one string", fix="tf.map_fn reads several")
+        )
     return array[()]
 
 
@@ -104,7 +109,10 @@ class GFile:
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         if mode.replace("b", "") not in ("r", "w", "a", "r+", "w+", "a+"):
-            raise InvalidArgumentError(message("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'", received=repr(mode)))
+            text = "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'"
+            raise InvalidArgumentError(
+                message(text, received=repr(mode), expected="'r', 'w', 'a', 'r+', 'w+' or 'a+', and b for bytes")
+            )
         self._name = name
         self._mode = mode
         self._path = path_of(name)
@@ -127,7 +135,8 @@ class GFile:
 
     def _reading(self) -> Any:
         if not (self._mode.startswith("r") or "+" in self._mode):
-            raise PermissionDeniedError("File isn't open for reading")
+            text = "File isn't open for reading"
+            raise PermissionDeniedError(message(text, received=f"mode {self._mode!r}", fix="tf.io.gfile.GFile(name, 'r')"))
         return self._opened()
 
     def size(self) -> int:
@@ -147,7 +156,10 @@ class GFile:
     def write(self, file_content: Any) -> None:
         """Append to what was written before; text is encoded as UTF-8."""
         if self._mode in ("r", "rb"):
-            raise PermissionDeniedError("File isn't open for writing")
+            text = "File isn't open for writing"
+            raise PermissionDeniedError(
+                message(text, received=f"mode {self._mode!r}", fix="tf.io.gfile.GFile(name, 'w'), or 'a' to append")
+            )
         if isinstance(file_content, (Tensor, Convertible)):
             file_content = texts(file_content, "WriteFile")[()]
         binary = "b" in self._mode
@@ -231,7 +243,10 @@ def listdir(path: Any) -> list[str]:
     """The names in a folder."""
     local = path_of(path)
     if not os.path.isdir(local):
-        raise NotFoundError(f"Could not find directory {local}")
+        text = f"Could not find directory {local}"
+        raise NotFoundError(
+            message(text, received=f"{local!r}", fix="tf.io.gfile.makedirs(path) makes it; tf.io.gfile.exists(path) asks")
+        )
     return sorted(os.listdir(local))
 
 
@@ -247,7 +262,8 @@ def makedirs(path: Any) -> None:
     """Make a folder and those above it; nothing happens if it is there already."""
     local = path_of(path)
     if os.path.exists(local) and not os.path.isdir(local):
-        raise FailedPreconditionError(f"{local} is not a directory")
+        text = f"{local} is not a directory"
+        raise FailedPreconditionError(message(text, received=f"{local!r}, a file", expected="the name of a directory"))
     with _named(local):
         os.makedirs(local, exist_ok=True)
 
@@ -265,7 +281,7 @@ def rmtree(path: Any) -> None:
     """Delete a folder and everything in it."""
     local = path_of(path)
     if not os.path.exists(local):
-        raise NotFoundError(f"{local} not found")
+        raise NotFoundError(message(f"{local} not found", received=f"{local!r}", fix="tf.io.gfile.exists(path) asks first"))
     with _named(local):
         shutil.rmtree(local)
 

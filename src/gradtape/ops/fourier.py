@@ -119,7 +119,8 @@ def _sizes(kind: str, x: Tensor, axes: Sequence[int], lengths: Any) -> tuple[int
         )
     if any(n < 0 for n in sizes):
         where, least = min(enumerate(sizes), key=lambda item: item[1])
-        raise InvalidArgumentError(message(f"fft_length[{where}] must >= 0, but got: {least}", received=f"{sizes}"))
+        text = f"fft_length[{where}] must >= 0, but got: {least}"
+        raise InvalidArgumentError(message(text, received=f"{sizes}", expected="lengths of 0 or more"))
     return sizes
 
 
@@ -160,8 +161,17 @@ def last_axes(kind: str, x: Any, rank: int, lengths: Any = None) -> Tensor:
     x = _checked(kind, label, x)
     if x._array.ndim < rank:
         if "r" in kind:
-            raise ValueError(f"Shape {x._array.shape} must have rank at least {rank}")
-        raise InvalidArgumentError(f"Input must have rank of at least {rank} but got: {dims(x._array.shape)} [Op:{label}]")
+            raise ValueError(
+                message(
+                    f"Shape {x._array.shape} must have rank at least {rank}",
+                    received=f"shape {x._array.shape}",
+                    expected=f"at least {rank} axes: the last {rank} are transformed",
+                )
+            )
+        text = f"Input must have rank of at least {rank} but got: {dims(x._array.shape)} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"shape {x._array.shape}", expected=f"at least {rank} axes: the last {rank} are transformed")
+        )
     return transform(kind, x, tuple(range(-rank, 0)), lengths)
 
 
@@ -170,7 +180,8 @@ def _checked(kind: str, label: str, x: Any) -> Tensor:
     if kind == "rfft":
         x = convert_to_tensor(x, dtype_hint=dtypes.float32)
         if x.dtype not in _REAL:
-            raise ValueError(f"RFFT requires tf.float32 or tf.float64 inputs, got: {x}")
+            text = f"RFFT requires tf.float32 or tf.float64 inputs, got: {x}"
+            raise ValueError(message(text, fix="tf.cast(x, tf.float32); tf.signal.fft takes complex numbers"))
         return x
     x = convert_to_tensor(x, dtype_hint=dtypes.complex64)
     if x.dtype not in _COMPLEX:
@@ -192,7 +203,11 @@ def over_axes(kind: str, x: Any, lengths: Any, axes: Any, norm: str | None) -> T
         axes = range(-(rank if lengths is None else len(integers(lengths))), 0)
     places = tuple(axis % rank if -rank <= axis < rank else axis for axis in integers(tuple(axes)))
     if any(axis >= rank or axis < 0 for axis in places) or len(set(places)) != len(places):
-        raise InvalidArgumentError(message("Axes must be unique and in range", received=f"axes {places} of rank {rank}"))
+        text = "Axes must be unique and in range"
+        raise InvalidArgumentError(
+            message(text, received=f"axes {places} of rank {rank}", expected=f"different axes from {-rank} to {rank - 1}")
+        )
     if norm not in (None, "backward", "forward", "ortho"):
-        raise ValueError(f"Invalid norm: {norm}. Expected one of backward, ortho, forward.")
+        text = f"Invalid norm: {norm}. Expected one of backward, ortho, forward."
+        raise ValueError(message(text, expected="'backward', 'ortho' or 'forward'"))
     return transform(kind, x, places, lengths, norm)

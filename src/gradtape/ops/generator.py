@@ -32,6 +32,8 @@ def check_algorithm(alg: Any) -> None:
             message(
                 f"Argument `alg` got unsupported value {alg}. Supported values are philox for the Philox algorithm, "
                 "and auto_select for auto-selection.",
+                received=f"alg={alg!r}",
+                expected="'philox' or 'auto_select'",
                 why="there is one bit generator, NumPy's Philox",
             )
         )
@@ -153,10 +155,11 @@ class Generator:
     ) -> Tensor:
         kind = dtypes.as_dtype(dtype)
         if kind.is_integer and (minval is None) != (maxval is None):
-            raise ValueError(
+            text = (
                 f"For integer dtype {kind}, minval and maxval must be both `None` or both non-`None`; "
                 f"got minval={minval} and maxval={maxval}"
             )
+            raise ValueError(message(text, fix="give both, or neither for the whole range"))
         return stateless.any_uniform(self._source(shape), shape, minval, maxval, kind)
 
     def uniform_full_int(self, shape: Any, dtype: Any = dtypes.uint64, name: str | None = None) -> Tensor:
@@ -202,5 +205,6 @@ def set_global_generator(generator: Generator) -> None:
     """Replace the process's generator."""
     global _global_generator
     if not isinstance(generator, Generator):
-        raise TypeError(message("set_global_generator needs a Generator.", received=f"{type(generator).__name__}"))
+        text = "set_global_generator needs a Generator."
+        raise TypeError(message(text, received=f"{type(generator).__name__}", fix="tf.random.Generator.from_seed(1)"))
     _global_generator = generator

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, dims
+from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise, indexing, shape
 from gradtape.ops.arguments import integer, lengths
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.placement import placed
 from gradtape.values.tensor import Tensor, wrap
 
 
@@ -18,18 +19,23 @@ def one_hot(indices: Any, depth: Any, on: Any, off: Any, axis: Any, dtype: Any) 
     """``on`` at the index along a new axis and ``off`` elsewhere. Nothing of it is differentiable, as in TensorFlow."""
     where = convert_to_tensor(indices)
     if where._array.dtype.kind not in "iu":
-        raise InvalidArgumentError(
+        text = (
             f"Value for attr 'TI' of {where.dtype.word} is not in the list of allowed values: "
             "uint8, int8, int32, int64 [Op:OneHot]"
         )
+        raise InvalidArgumentError(message(text, fix="tf.cast(indices, tf.int32)"))
     if extent := np.shape(getattr(depth, "_array", depth)):
-        raise InvalidArgumentError(f"depth must be a scalar, but got: {dims(extent)} [Op:OneHot]")
+        text = f"depth must be a scalar, but got: {dims(extent)} [Op:OneHot]"
+        raise InvalidArgumentError(message(text, expected="one number: how many classes there are"))
     count, rank = integer(depth), where._array.ndim
     if count < 0:
-        raise InvalidArgumentError(f"depth must be non-negative, got: {count} [Op:OneHot]")
+        raise InvalidArgumentError(message(f"depth must be non-negative, got: {count} [Op:OneHot]", expected="0 or more"))
     axis = -1 if axis is None else integer(axis)
     if not -1 <= axis <= rank:
-        raise InvalidArgumentError(f"Expected axis to be -1 or between [0, {rank + 1}).  But received: {axis} [Op:OneHot]")
+        text = f"Expected axis to be -1 or between [0, {rank + 1}).  But received: {axis} [Op:OneHot]"
+        raise InvalidArgumentError(
+            message(text, received=f"axis={axis} for indices of rank {rank}", expected=f"-1, or an axis from 0 to {rank}")
+        )
     plain = on is None and off is None
     kind = _one_hot_dtype(on, off, dtype)
     if plain and kind.is_numeric:
@@ -49,10 +55,12 @@ def _one_hot_dtype(on: Any, off: Any, dtype: Any) -> dtypes.DType:
         wanted = dtypes.as_dtype(dtype)
         for name, have in given.items():
             if have is not wanted:
-                raise TypeError(f"dtype {have} of {name} does not match dtype parameter {wanted}")
+                text = f"dtype {have} of {name} does not match dtype parameter {wanted}"
+                raise TypeError(message(text, fix=f"dtype={have!r}, or tf.cast({name}, {wanted!r})"))
         return wanted
     if len(set(given.values())) > 1:
-        raise TypeError(f"dtype {given['on_value']} of on_value does not match dtype {given['off_value']} of off_value")
+        text = f"dtype {given['on_value']} of on_value does not match dtype {given['off_value']} of off_value"
+        raise TypeError(message(text, fix="tf.cast one of them, or give dtype="))
     return next(iter(given.values()), dtypes.float32)
 
 
@@ -60,7 +68,8 @@ def filled(target: Any, value: Any) -> Tensor:
     """A shape filled with one value, to which the gradient flows back."""
     x = convert_to_tensor(value)
     if x._array.size != 1:
-        raise InvalidArgumentError(f"value must represent a scalar, got shape {dims(x._array.shape)} [Op:Fill]")
+        text = f"value must represent a scalar, got shape {dims(x._array.shape)} [Op:Fill]"
+        raise InvalidArgumentError(message(text, fix="tf.broadcast_to(value, dims)"))
     if x._array.ndim:
         x = shape.reshape(x, shape=())
     return shape.broadcast_to(x, shape=lengths(target))
@@ -82,14 +91,18 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
         kind = max((p.dtype for p in parts), key=_RANGE_ORDER.index)
     first, last, by = (np.asarray(p._host()).astype(kind.numpy).reshape(-1)[0] for p in parts)
     if by == 0:
-        raise InvalidArgumentError("Requires delta != 0: 0 [Op:Range]")
+        text = "Requires delta != 0: 0 [Op:Range]"
+        raise InvalidArgumentError(message(text, fix="a step of 1 counts up, one of -1 counts down"))
     if (by > 0 and first > last) or (by < 0 and first < last):
         sign, relation = (">", "<=") if by > 0 else ("<", ">=")
-        raise InvalidArgumentError(f"Requires start {relation} limit when delta {sign} 0: {first}/{last} [Op:Range]")
+        text = f"Requires start {relation} limit when delta {sign} 0: {first}/{last} [Op:Range]"
+        raise InvalidArgumentError(
+            message(text, received=f"start={first}, limit={last}, delta={by}", fix="give delta the sign of limit - start")
+        )
     if kind.is_integer:
-        return wrap(np.arange(int(first), int(last), int(by), dtype=kind.numpy))
+        return placed(wrap(np.arange(int(first), int(last), int(by), dtype=kind.numpy)))
     count = int(np.ceil((last - first) / by))
-    return wrap((np.arange(count, dtype=kind.numpy) * by + first).astype(kind.numpy))
+    return placed(wrap((np.arange(count, dtype=kind.numpy) * by + first).astype(kind.numpy)))
 
 
 def linspace(start: Any, stop: Any, count: Any, axis: int = 0) -> Tensor:
@@ -100,7 +113,7 @@ def linspace(start: Any, stop: Any, count: Any, axis: int = 0) -> Tensor:
         first, last = elementwise.cast(first, "float64"), elementwise.cast(last, "float64")
     number = integer(count)
     if number < 0:
-        raise InvalidArgumentError(f"Requires num >= 0, received {number} [Op:LinSpace]")
+        raise InvalidArgumentError(message(f"Requires num >= 0, received {number} [Op:LinSpace]", expected="0 points or more"))
     full = np.broadcast_shapes(first._array.shape, last._array.shape)
     rank = len(full)
     axis = axis + rank + 1 if axis < 0 else axis
@@ -116,7 +129,8 @@ def linspace(start: Any, stop: Any, count: Any, axis: int = 0) -> Tensor:
 def meshgrid(arrays: Any, order_of: str) -> list[Tensor]:
     """Coordinate tensors of a grid, with the first two axes exchanged (xy) or not (ij)."""
     if order_of not in ("xy", "ij"):
-        raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{order_of}'")
+        text = f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{order_of}'"
+        raise ValueError(message(text, expected="'xy' or 'ij'"))
     tensors = [convert_to_tensor(a) for a in arrays]
     order = list(range(len(tensors)))
     if order_of == "xy" and len(order) > 1:
@@ -137,10 +151,11 @@ def sequence_mask(sizes: Any, maximum: Any, dtype: Any) -> Tensor:
         limit = int(array.max()) if array.size else 0
     else:
         if np.ndim(getattr(maximum, "_array", maximum)):
-            raise ValueError(
+            text = (
                 f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maximum} "
                 f"with shape '{np.shape(getattr(maximum, '_array', maximum))}' instead"
             )
+            raise ValueError(message(text, expected="one number: the length of every row of the mask"))
         limit = integer(maximum)
     row = wrap(np.arange(max(limit, 0)).astype(counts._array.dtype))
     return elementwise.cast(elementwise.less(row, shape.expand_dims(counts, axis=counts._array.ndim)), dtype)

@@ -37,7 +37,7 @@ def _nonzero(xp, x):
     return xp.astype(xp.not_equal(x, xp.zeros_like(x)), dtype=xp.dtype(x))
 
 
-@op(label="DivNoNan")
+@op(label="DivNoNan", elementwise=True)
 def divide_no_nan(xp, x, y):
     """x / y, and 0 where y is 0."""
     return _quotient(xp, x, y)
@@ -49,7 +49,7 @@ divide_no_nan.vjp(
 )
 
 
-@op(label="MulNoNan")
+@op(label="MulNoNan", elementwise=True)
 def multiply_no_nan(xp, x, y):
     """x · y, and 0 where y is 0, even if x is infinite or nan."""
     _check(xp, x, "MulNoNan")
@@ -62,21 +62,21 @@ multiply_no_nan.vjp(
 )
 
 
-@op
+@op(elementwise=True)
 def xlogy(xp, x, y):
     """x · log y, and 0 where x is 0."""
     _check(xp, x, "Xlogy")
     return _times(xp, x, y, xp.log)
 
 
-@op
+@op(elementwise=True)
 def xlog1py(xp, x, y):
     """x · log(1 + y), and 0 where x is 0."""
     _check(xp, x, "Xlog1py")
     return _times(xp, x, y, xp.log1p)
 
 
-@op
+@op(elementwise=True)
 def xdivy(xp, x, y):
     """x / y, and 0 where x is 0."""
     _check(xp, x, "Xdivy")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError
+from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops.text import each
 
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -16,9 +16,8 @@ _MASK = 2**64 - 1
 def buckets(value: Any, count: int) -> Any:
     """The fingerprint of each string modulo ``count``, as int64."""
     if count < 1:
-        raise InvalidArgumentError(
-            f"Value for attr 'num_buckets' of {count} must be at least minimum 1 [Op:StringToHashBucketFast]"
-        )
+        summary = f"Value for attr 'num_buckets' of {count} must be at least minimum 1 [Op:StringToHashBucketFast]"
+        raise InvalidArgumentError(message(summary, received=f"num_buckets={count}", expected="1 or more"))
     return each(lambda text: fingerprint(text) % count, value, "StringToHashBucketFast", np.int64)
 
 

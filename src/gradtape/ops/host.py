@@ -16,6 +16,7 @@ from gradtape.errors import (
     UnimplementedError,
     UnknownError,
     message,
+    shown,
 )
 from gradtape.ops.execution import on_the_host
 from gradtape.values import dtypes
@@ -52,12 +53,13 @@ def numpy_function(
 
 def _host_call(word: str, run: Callable, func: Any, inp: Any, types: Any) -> Any:
     if types is None:
-        raise TypeError(_NO_TYPE.format(word))
+        raise TypeError(message(_NO_TYPE.format(word), fix="Tout=tf.float32, the type of what the function returns"))
     if func is None:
         return lambda function: _decorated(word, run, function, types)
     if not callable(func):
         kind = ValueError if run is _on_tensors else TypeError
-        raise kind(f"Expected func to be callable. Received func={func} of type {type(func)}.")
+        text = f"Expected func to be callable. Received func={func} of type {type(func)}."
+        raise kind(message(text, fix=f"tf.{word}(lambda x: …, [x], tf.float32)"))
     on_the_host(f"tf.{word}")
     return run(func, [] if inp is None else list(inp), types)
 
@@ -76,7 +78,9 @@ def _on_tensors(func: Callable, inputs: list, types: Any) -> Any:
         result = func(*tensors)
     except Exception as error:
         kind = next((ours for theirs, ours in _CLASSES.items() if isinstance(error, theirs)), UnknownError)
-        raise kind(message(f"{type(error).__name__}: {error}", why=f"raised in {_named(func)}")) from error
+        received, expected = f"inp={shown(tensors)}", f"a function that takes {len(tensors)} tensors and returns {types}"
+        text, why = f"{type(error).__name__}: {error}", f"raised in {_named(func)}"
+        raise kind(message(text, received=received, expected=expected, why=why)) from error
     return _converted(func, result, types, exact=False)
 
 
@@ -88,7 +92,8 @@ _CLASSES: dict[type[Exception], type[OpError]] = {
 
 
 def _on_arrays(func: Callable, inputs: list, types: Any) -> Any:
-    arrays = [np.array(convert_to_tensor(value)._host()) for value in inputs]  # copies, for func may write to them
+    given = [convert_to_tensor(value)._given_away("tf.numpy_function") for value in inputs]
+    arrays = [np.array(array) for array in given]  # copies, for func may write to them
     return _converted(func, func(*arrays), types, exact=True)
 
 

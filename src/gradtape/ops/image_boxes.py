@@ -101,9 +101,13 @@ def non_max_suppression_overlaps(
     table = np.asarray(convert_to_tensor(overlaps, dtypes.float32)._host())
     rated = np.asarray(convert_to_tensor(scores, dtypes.float32)._host())
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
-        raise InvalidArgumentError(f"overlaps must be square{dims(table.shape)} [Op:NonMaxSuppressionWithOverlaps]")
+        text = f"overlaps must be square{dims(table.shape)} [Op:NonMaxSuppressionWithOverlaps]"
+        raise InvalidArgumentError(message(text, received=f"overlaps of shape {table.shape}", expected="(boxes, boxes)"))
     if rated.shape != table.shape[:1]:
-        raise InvalidArgumentError("scores has incompatible shape [Op:NonMaxSuppressionWithOverlaps]")
+        text = "scores has incompatible shape [Op:NonMaxSuppressionWithOverlaps]"
+        raise InvalidArgumentError(
+            message(text, received=f"scores {rated.shape} for overlaps {table.shape}", expected="one score per box")
+        )
     limits = (_number(overlap_threshold), _number(score_threshold))
     chosen, _ = _suppressed(lambda i: table[i], rated, integer(count), *limits)
     return wrap(np.array(chosen, np.int32))
@@ -118,9 +122,8 @@ def non_max_suppression_padded(
     number = integer(count)
     if not pad:
         if found.ndim != 2:
-            raise ValueError(
-                message(f"'pad_to_max_output_size' (value {pad}) must be True for batched input", received=f"{found.shape}")
-            )
+            text = f"'pad_to_max_output_size' (value {pad}) must be True for batched input"
+            raise ValueError(message(text, received=f"{found.shape}", fix="pad_to_max_output_size=True"))
         chosen = non_max_suppression(found, rated, number, iou_threshold, score_threshold)
         return chosen, wrap(np.array(len(chosen._array), np.int32))
     lead = found.shape[:-2]
@@ -233,7 +236,8 @@ def _outline(box: np.ndarray, rows: int, columns: int) -> np.ndarray:
 def _check_drawing(x: Tensor, boxes: np.ndarray, colours: np.ndarray) -> None:
     shape, wrong = x._array.shape, None
     if x.dtype not in (dtypes.float32, dtypes.float16):
-        raise InvalidArgumentError(f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: float, half")
+        text = f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: float, half"
+        raise InvalidArgumentError(message(text, fix="tf.image.convert_image_dtype(images, tf.float32)"))
     if len(shape) != 4:
         wrong = "The rank of the images should be 4"
     elif boxes.ndim != 3:
@@ -248,7 +252,13 @@ def _check_drawing(x: Tensor, boxes: np.ndarray, colours: np.ndarray) -> None:
         wrong = f"colors must have equal or more channels than the image provided: {dims(colours.shape)}"
     if wrong:
         received = f"images {shape}, boxes {boxes.shape}"
-        raise InvalidArgumentError(message(f"{wrong} [Op:DrawBoundingBoxesV2]", received=received))
+        raise InvalidArgumentError(
+            message(
+                f"{wrong} [Op:DrawBoundingBoxesV2]",
+                received=received,
+                expected="images (batch, height, width, 1, 3 or 4), boxes (batch, count, 4), colors (count, channels)",
+            )
+        )
 
 
 # Random boxes
@@ -330,4 +340,9 @@ def _check_distortion(
     elif not 0 < areas[0] <= areas[1] <= 1:
         wrong = f"Area range must be non-negative: [{areas[0]:g}, {areas[1]:g}], in (0, 1], the smaller first"
     if wrong:
-        raise InvalidArgumentError(message(f"{wrong} [Op:SampleDistortedBoundingBoxV2]"))
+        raise InvalidArgumentError(
+            message(
+                f"{wrong} [Op:SampleDistortedBoundingBoxV2]",
+                expected="image_size (height, width, channels), boxes (batch, count, 4) as fractions, ranges (low, high)",
+            )
+        )

@@ -46,7 +46,8 @@ def _contents(contents: Any, label: str) -> bytes:
         )
     data = tensor._array[()]
     if not data:
-        raise InvalidArgumentError(f"Input is empty. [Op:{label}]")
+        text = f"Input is empty. [Op:{label}]"
+        raise InvalidArgumentError(message(text, received="0 bytes", fix="tf.io.read_file(path) gives the bytes of a file"))
     return data
 
 
@@ -58,7 +59,10 @@ def _opened(data: bytes, label: str) -> Any:
     """The image, not yet decoded; anything that Pillow cannot make sense of is refused."""
     found = _format(data)
     if found is None:
-        raise InvalidArgumentError(message(f"{_UNKNOWN} [Op:{label}]", received=f"{len(data)} bytes: {data[:12]!r}"))
+        text = f"{_UNKNOWN} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"{len(data)} bytes: {data[:12]!r}", expected="the bytes of a PNG, JPEG, GIF or BMP file")
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -72,7 +76,13 @@ def _damaged(found: str, data: bytes, label: str) -> InvalidArgumentError:
         text = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
     else:
         text = f"Invalid {found} data, size {len(data)}"
-    return InvalidArgumentError(message(f"{text} [Op:{label}]", why="the file is cut off or damaged"))
+    return InvalidArgumentError(
+        message(
+            f"{text} [Op:{label}]",
+            why="the file is cut off or damaged",
+            fix="write the file again; PIL.Image.open(path).verify() tells whether it is whole",
+        )
+    )
 
 
 def _loaded(image: Any, data: bytes, label: str) -> None:
@@ -85,7 +95,8 @@ def _loaded(image: Any, data: bytes, label: str) -> None:
 def _channel_count(channels: Any, label: str) -> int:
     number = 0 if channels is None else integer(channels)
     if number not in (0, 1, 3, 4):
-        raise InvalidArgumentError(f"`channels` must be 0, 1, 3 or 4 but got {number} [Op:{label}]")
+        text = f"`channels` must be 0, 1, 3 or 4 but got {number} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"channels={number}", expected="0 for what the file has, 1, 3 or 4"))
     return number
 
 
@@ -154,7 +165,10 @@ def decode_png(contents: Any, channels: Any = 0, dtype: Any = dtypes.uint8, labe
     """An image (height, width, channels) from the bytes of a file; ``channels`` 0 means those of the file."""
     kind = dtypes.as_dtype(dtype)
     if kind not in (dtypes.uint8, dtypes.uint16):
-        raise InvalidArgumentError(f"Value for attr 'dtype' of {kind.word} is not in the list of allowed values: uint8, uint16")
+        text = f"Value for attr 'dtype' of {kind.word} is not in the list of allowed values: uint8, uint16"
+        raise InvalidArgumentError(
+            message(text, received=f"dtype={kind!r}", fix="dtype=tf.uint8, then tf.image.convert_image_dtype(image, dtype)")
+        )
     number = _channel_count(channels, label)
     return wrap(_decoded(_contents(contents, label), number, kind.numpy, label))
 
@@ -169,7 +183,8 @@ def decode_jpeg(
     label = "DecodeJpeg" if crop_window is None else "DecodeAndCropJpeg"
     number, reduction = _channel_count(channels, label), integer(ratio)
     if reduction not in _RATIOS:
-        raise InvalidArgumentError(f"ratio must be 1, 2, 4, or 8, got {reduction} [Op:{label}]")
+        text = f"ratio must be 1, 2, 4, or 8, got {reduction} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"ratio={reduction}", expected="1, 2, 4 or 8"))
     data = _contents(contents, label)
     image = _opened(data, label)
     if image.format != "JPEG" and crop_window is None:
@@ -213,10 +228,11 @@ def decode_bmp(contents: Any, channels: Any = 0) -> Tensor:
     label = "DecodeBmp"
     data = _contents(contents, label)
     if data.startswith(b"BM") and len(data) < 32:
-        raise InvalidArgumentError(
+        text = (
             "Incomplete bmp content, requires at least 32 bytes to find the header size, width, height, and bpp, "
             f"got {len(data)} bytes [Op:{label}]"
         )
+        raise InvalidArgumentError(message(text, received=f"{len(data)} bytes", expected="a whole BMP file"))
     return wrap(_decoded(data, _channel_count(channels, label), np.uint8, label))
 
 
@@ -265,7 +281,8 @@ def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32) -> Tensor
     label = "ExtractJpegShape"
     data = _contents(contents, label)
     if _format(data) != "JPEG":
-        raise InvalidArgumentError(f"Invalid JPEG data, size {len(data)} [Op:{label}]")
+        text = f"Invalid JPEG data, size {len(data)} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"{len(data)} bytes: {data[:12]!r}", expected="a JPEG file"))
     image = _opened(data, label)
     return wrap(np.array([image.height, image.width, len(image.getbands())], dtypes.as_dtype(output_type).numpy))
 
@@ -321,14 +338,20 @@ def encode_png(image: Any, compression: Any = -1) -> Tensor:
             )
         )
     if not -1 <= level <= 9:
-        raise InvalidArgumentError(f"compression should be in [-1,9], got {level} [Op:EncodePng]")
+        text = f"compression should be in [-1,9], got {level} [Op:EncodePng]"
+        raise InvalidArgumentError(message(text, received=f"compression={level}", expected="-1 for the usual, or 0 to 9"))
     if len(shape) < 3:
-        raise InvalidArgumentError(f"images must be at least rank 3{dims(shape)} [Op:EncodePng]")
+        text = f"images must be at least rank 3{dims(shape)} [Op:EncodePng]"
+        raise InvalidArgumentError(
+            message(text, received=f"shape {shape}", expected="(height, width, channels), or several with leading axes")
+        )
     if shape[-1] not in _MODES:
-        raise InvalidArgumentError(f"image must have 1, 2, 3, or 4 channels, got {shape[-1]} [Op:EncodePng]")
+        text = f"image must have 1, 2, 3, or 4 channels, got {shape[-1]} [Op:EncodePng]"
+        raise InvalidArgumentError(message(text, received=f"shape {shape}", expected="1, 2, 3 or 4 channels in the last axis"))
     images = np.ascontiguousarray(x._host()).reshape(-1, *shape[-3:]) if x._array.size else ()
     if not len(images):
-        raise InternalError(message("PNG encoding failed at the following flattened batch indices: 0 [Op:EncodePng]"))
+        text = "PNG encoding failed at the following flattened batch indices: 0 [Op:EncodePng]"
+        raise InternalError(message(text, received=f"shape {shape}", expected="at least one image"))
     files = [_png(pixels, level) for pixels in images]
     out = np.empty(len(files), object)
     out[:] = files

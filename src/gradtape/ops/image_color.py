@@ -33,7 +33,10 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Tenso
     x, wanted = convert_to_tensor(image), dtypes.as_dtype(dtype)
     for kind, name in ((wanted, "dtype"), (x.dtype, "image dtype")):
         if not (kind.is_floating or kind.is_integer):
-            raise AttributeError(message(f"{name} must be either floating point or integer", received=f"{kind!r}"))
+            text = f"{name} must be either floating point or integer"
+            raise AttributeError(
+                message(text, received=f"{kind!r}", expected="tf.uint8, tf.uint16, tf.float32 or another number type")
+            )
     if x.dtype is wanted:
         return elementwise.identity(x)
     convert = saturate_cast if saturate else elementwise.cast
@@ -75,11 +78,10 @@ def _channels(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _check_channels(x: Tensor, label: str) -> None:
     shape = x._array.shape
     if not x.dtype.is_floating:
-        raise InvalidArgumentError(
-            f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: half, bfloat16, float, double"
-        )
+        text = f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: half, bfloat16, float, double"
+        raise InvalidArgumentError(message(text, fix="tf.image.convert_image_dtype(images, tf.float32)"))
     if not shape:
-        raise InvalidArgumentError(message(f"input must be at least 1D{dims(shape)} [Op:{label}]"))
+        raise InvalidArgumentError(message(f"input must be at least 1D{dims(shape)} [Op:{label}]", expected="(…, 3)"))
     if shape[-1] != 3:
         raise FailedPreconditionError(
             message(
@@ -92,9 +94,13 @@ def _check_channels(x: Tensor, label: str) -> None:
 def _check_image(x: Tensor, label: str) -> None:
     shape = x._array.shape
     if len(shape) < 3:
-        raise InvalidArgumentError(f"input must be at least 3-D, got shape{dims(shape)} [Op:{label}]")
+        text = f"input must be at least 3-D, got shape{dims(shape)} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"shape {shape}", expected="(height, width, channels), or several with leading axes")
+        )
     if label != "AdjustContrastv2" and shape[-1] != 3:
-        raise InvalidArgumentError(f"input must have 3 channels but instead has {shape[-1]} channels. [Op:{label}]")
+        text = f"input must have 3 channels but instead has {shape[-1]} channels. [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"shape {shape}", fix="tf.image.grayscale_to_rgb(image)"))
 
 
 def _mixed(images: Any, matrix: np.ndarray) -> Tensor:
@@ -126,10 +132,11 @@ def grayscale_to_rgb(images: Any) -> Tensor:
     """The one channel three times."""
     x = convert_to_tensor(images)
     if not x._array.ndim:
-        raise ValueError(f"A grayscale image (shape {x._array.shape}) must be at least two-dimensional.")
+        text = f"A grayscale image (shape {x._array.shape}) must be at least two-dimensional."
+        raise ValueError(message(text, received=f"shape {x._array.shape}", expected="(…, 1)"))
     if x._array.shape[-1] != 1:
         text = "Last dimension of a grayscale image should be size 1."
-        raise ValueError(message(text, received=f"shape {x._array.shape}"))
+        raise ValueError(message(text, received=f"shape {x._array.shape}", expected="(…, 1)", fix="image[..., tf.newaxis]"))
     return shapes.tile(x, repeats=(*[1] * (x._array.ndim - 1), 3))
 
 
@@ -242,14 +249,13 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """gain · image ** gamma"""
     if isinstance(gamma, (Tensor, Variable)):
         if not (np.asarray(convert_to_tensor(gamma)._host()) >= 0).all():
-            raise InvalidArgumentError(
-                message(
-                    "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: "
-                    "b'Gamma should be a non-negative real number.'", received=f"gamma {gamma.numpy()}",
-                )
-            )  # fmt: skip
+            text = (
+                "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: "
+                "b'Gamma should be a non-negative real number.'"
+            )
+            raise InvalidArgumentError(message(text, received=f"gamma {gamma.numpy()}", expected="0 or more"))  # fmt: skip
     elif not gamma >= 0:
-        raise ValueError(message("Gamma should be a non-negative real number.", received=f"{gamma}"))
+        raise ValueError(message("Gamma should be a non-negative real number.", received=f"{gamma}", expected="0 or more"))
     return _on_floats(image, lambda x: elementwise.power(x, _factor(gamma, x)) * _factor(gain, x))
 
 
@@ -257,7 +263,8 @@ def adjust_hue(image: Any, delta: Any) -> Tensor:
     """The hue turned by ``delta``, of which 1 is the whole circle; the largest and the smallest channel stay."""
     turn = np.asarray(convert_to_tensor(delta)._host())
     if not ((turn >= -1) & (turn <= 1)).all():
-        raise ValueError(message("delta must be in the interval [-1, 1]", received=f"{turn}"))
+        text = "delta must be in the interval [-1, 1]"
+        raise ValueError(message(text, received=f"{turn}", expected="a share of the colour circle, from -1 to 1"))
     return turn_hue(image, delta)
 
 

@@ -23,7 +23,8 @@ def image_tensor(image: Any, *, gap: str = " ") -> Tensor:
     if len(shape) < 3:
         raise ValueError(message(f"'image' (shape {shape}) must be at least three-dimensional.", fix=_FIX))
     if not all(shape[-3:]):
-        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {shape}")
+        text = f"inner 3 dims of 'image.shape' must be > 0: {shape}"
+        raise ValueError(message(text, received=f"shape {shape}", expected="lengths of 1 or more"))
     if len(shape) > 4:
         raise ValueError(message(f"'image' (shape {shape}){gap}must have either 3 or 4 dimensions.", fix=_FIX))
     return x
@@ -39,13 +40,14 @@ def batch_tensor(image: Any) -> Tensor:
     if len(shape) not in (3, 4):
         raise ValueError(message(f"'image' (shape {shape}) must have either 3 or 4 dimensions.", fix=_FIX))
     if not all(shape[-3:]):
-        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {(1, *shape)[-4:]}")
+        text = f"inner 3 dims of 'image.shape' must be > 0: {(1, *shape)[-4:]}"
+        raise ValueError(message(text, received=f"shape {shape}", expected="lengths of 1 or more"))
     return x
 
 
-def _require(condition: bool, text: str, **parts: str) -> None:
+def _require(condition: bool, text: str, received: str, expected: str) -> None:
     if not condition:
-        raise ValueError(message(text, **parts))  # type: ignore[arg-type]
+        raise ValueError(message(text, received=received, expected=expected))
 
 
 # Flips, turns and the transpose
@@ -72,7 +74,7 @@ def rot90(image: Any, k: Any = 1) -> Tensor:
     """
     x = image_tensor(image)
     turns = convert_to_tensor(k, dtypes.int32)._host()
-    _require(not turns.ndim, f"Shape {turns.shape} must have rank 0")
+    _require(not turns.ndim, f"Shape {turns.shape} must have rank 0", f"k of shape {turns.shape}", "one integer")
     rows, columns = x._array.ndim - 3, x._array.ndim - 2
     number = int(turns) % 4
     if number == 0:
@@ -103,12 +105,12 @@ def crop(image: Any, offset_height: Any, offset_width: Any, target_height: Any, 
         tuple(map(_size, (offset_height, offset_width, target_height, target_width))), x._array.shape[-3:-1]
     )  # fmt: skip
     received = f"a rectangle of {height} x {width} at ({top}, {left}) of an image of {rows} x {columns}"
-    _require(left >= 0, "offset_width must be >= 0.", received=received)
-    _require(top >= 0, "offset_height must be >= 0.", received=received)
-    _require(width > 0, "target_width must be > 0.", received=received)
-    _require(height > 0, "target_height must be > 0.", received=received)
-    _require(columns >= width + left, "width must be >= target + offset.", received=received)
-    _require(rows >= height + top, "height must be >= target + offset.", received=received)
+    _require(left >= 0, "offset_width must be >= 0.", received, "0 or more")
+    _require(top >= 0, "offset_height must be >= 0.", received, "0 or more")
+    _require(width > 0, "target_width must be > 0.", received, "1 or more")
+    _require(height > 0, "target_height must be > 0.", received, "1 or more")
+    _require(columns >= width + left, "width must be >= target + offset.", received, f"at most {columns} in all")
+    _require(rows >= height + top, "height must be >= target + offset.", received, f"at most {rows} in all")
     return _rectangle(x, top, left, height, width)
 
 
@@ -136,10 +138,10 @@ def pad(image: Any, offset_height: Any, offset_width: Any, target_height: Any, t
     )  # fmt: skip
     below, right = height - top - rows, width - left - columns
     received = f"an image of {rows} x {columns} at ({top}, {left}) of {height} x {width}"
-    _require(top >= 0, "offset_height must be >= 0", received=received)
-    _require(left >= 0, "offset_width must be >= 0", received=received)
-    _require(right >= 0, "width must be <= target - offset", received=received)
-    _require(below >= 0, "height must be <= target - offset", received=received)
+    _require(top >= 0, "offset_height must be >= 0", received, "0 or more")
+    _require(left >= 0, "offset_width must be >= 0", received, "0 or more")
+    _require(right >= 0, "width must be <= target - offset", received, "room for the whole picture")
+    _require(below >= 0, "height must be <= target - offset", received, "room for the whole picture")
     widths = ((0, 0),) * (x._array.ndim - 3) + ((top, below), (left, right), (0, 0))
     return shapes.pad(x, widths=widths)
 
@@ -148,11 +150,14 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     """The middle of the image: this fraction of its height and width."""
     x = convert_to_tensor(image)
     fraction = float(convert_to_tensor(central_fraction)._host())
-    _require(0 < fraction <= 1, "central_fraction must be within (0, 1]", received=f"{fraction}")
+    _require(0 < fraction <= 1, "central_fraction must be within (0, 1]", f"{fraction}", "0.5 for half of each side")
     if fraction == 1:
         return x
     if x._array.ndim > 4:
-        raise ValueError(f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {x._array.ndim}.")
+        text = f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {x._array.ndim}."
+        raise ValueError(
+            message(text, received=f"shape {x._array.shape}", expected="(height, width, channels), or a batch of them")
+        )
     rows, columns = image_tensor(x)._array.shape[-3:-1]
     top, left = (int((n - n * fraction) / 2) for n in (rows, columns))
     return _rectangle(x, top, left, rows - 2 * top, columns - 2 * left)
@@ -162,8 +167,8 @@ def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -
     """The image cut or padded around its centre to the given size."""
     x = batch_tensor(image)
     height, width = (integer(convert_to_tensor(n, dtypes.int32)) for n in (target_height, target_width))
-    _require(width > 0, "target_width must be > 0.", received=f"{width}")
-    _require(height > 0, "target_height must be > 0.", received=f"{height}")
+    _require(width > 0, "target_width must be > 0.", f"{width}", "1 or more")
+    _require(height > 0, "target_height must be > 0.", f"{height}", "1 or more")
     rows, columns = x._array.shape[-3:-1]
     top, left = max(0, (rows - height) // 2), max(0, (columns - width) // 2)
     x = _rectangle(x, top, left, min(rows, height), min(columns, width))
@@ -177,8 +182,8 @@ def resize_with_pad(
     """The image resized, without changing its aspect ratio, to fit into the given size, and padded with black."""
     x = batch_tensor(image)
     height, width = integer(target_height), integer(target_width)
-    _require(height > 0, "target_height must be > 0.", received=f"{height}")
-    _require(width > 0, "target_width must be > 0.", received=f"{width}")
+    _require(height > 0, "target_height must be > 0.", f"{height}", "1 or more")
+    _require(width > 0, "target_width must be > 0.", f"{width}", "1 or more")
     lengths, targets = np.array(x._array.shape[-3:-1], np.float64), np.array([height, width], np.float64)
     fitted = lengths / (lengths / targets).max()
     rows, columns = (int(n) for n in np.floor(fitted))
@@ -242,4 +247,7 @@ def _check_glimpse(shape: tuple[int, ...], size: tuple[int, ...], offsets: tuple
     elif offsets[1] != 2:
         wrong = f"second dimension should be of size 2 (y,x){dims(offsets)}"
     if wrong:
-        raise InvalidArgumentError(message(f"{wrong} [Op:ExtractGlimpseV2]"))
+        text = f"{wrong} [Op:ExtractGlimpseV2]"
+        raise InvalidArgumentError(
+            message(text, expected="input (batch, height, width, channels), size (height, width), offsets (batch, 2)")
+        )

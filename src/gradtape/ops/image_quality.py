@@ -41,7 +41,10 @@ def total_variation(images: Any) -> Tensor:
     """
     x = convert_to_tensor(images)
     if x._array.ndim not in (3, 4):
-        raise ValueError(message("'images' must be either 3 or 4-dimensional.", received=f"shape {x._array.shape}"))
+        text = "'images' must be either 3 or 4-dimensional."
+        raise ValueError(
+            message(text, received=f"shape {x._array.shape}", expected="(height, width, channels), or a batch of them")
+        )
     if x.dtype.is_unsigned or not x.dtype.is_numeric:
         raise not_allowed("Abs", x._array.dtype, "bfloat16, half, float, double, int8, int16, int32, int64")
     rows, columns = (reduce.sum(elementwise.abs(_difference(x, axis)), axis=(-3, -2, -1)) for axis in (-3, -2))
@@ -95,9 +98,13 @@ def per_image_standardization(image: Any) -> Tensor:
     x = convert_to_tensor(image)
     shape = x._array.shape
     if len(shape) < 3:
-        raise ValueError(f"'image' (shape {shape}) must be at least three-dimensional.")
+        text = f"'image' (shape {shape}) must be at least three-dimensional."
+        raise ValueError(
+            message(text, received=f"shape {shape}", expected="(height, width, channels), or several with leading axes")
+        )
     if not all(shape[-3:]):
-        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {shape}")
+        text = f"inner 3 dims of 'image.shape' must be > 0: {shape}"
+        raise ValueError(message(text, received=f"shape {shape}", expected="lengths of 1 or more"))
     x = elementwise.cast(x, dtypes.float32)
     centred = x - reduce.mean(x, axis=(-3, -2, -1), keepdims=True)
     deviation = elementwise.sqrt(reduce.mean(elementwise.square(centred), axis=(-3, -2, -1), keepdims=True))
@@ -114,7 +121,13 @@ def _pair(x: Any, y: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor]:
     limit = convert_image_dtype(elementwise.cast(convert_to_tensor(max_val), x.dtype), dtypes.float32)
     for image in (x, y):
         if image._array.ndim < 3:
-            raise ValueError(f"Shape {image._array.shape} must have rank at least 3")
+            raise ValueError(
+                message(
+                    f"Shape {image._array.shape} must have rank at least 3",
+                    received=f"shape {image._array.shape}",
+                    expected="(height, width, channels), or several with leading axes",
+                )
+            )
     if x._array.shape[-3:] != y._array.shape[-3:]:
         raise ValueError(
             message(
@@ -141,9 +154,8 @@ def _similarity(x: Tensor, y: Tensor, limit: Tensor, filter_size: int, filter_si
     """SSIM and its contrast-structure part, at every place where the Gaussian window fits."""
     rows, columns = x._array.shape[-3:-1]
     if filter_size < 1:
-        raise InvalidArgumentError(
-            message("filter must not have zero elements (i.e. all dimensions must be non-zero)", received=f"{filter_size}")
-        )
+        text = "filter must not have zero elements (i.e. all dimensions must be non-zero)"
+        raise InvalidArgumentError(message(text, received=f"{filter_size}", expected="filter_size of 1 or more"))
     if min(rows, columns) < filter_size:
         raise InvalidArgumentError(
             message(

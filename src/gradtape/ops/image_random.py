@@ -35,9 +35,9 @@ def stateless(seed: Any) -> Source:
     return lambda shape, low, high, dtype=dtypes.float32: stateless_uniform(shape, seed, low, high, dtype)
 
 
-def _require(condition: Any, text: str, received: str) -> None:
+def _require(condition: Any, text: str, received: str, expected: str) -> None:
     if not condition:
-        raise ValueError(message(text, received=received))
+        raise ValueError(message(text, received=received, expected=expected))
 
 
 def flip(source: Source, image: Any, axis: int) -> Tensor:
@@ -55,11 +55,21 @@ def crop(source: Source, value: Any, size: Any) -> Tensor:
     lengths, wanted = np.array(x._array.shape, np.int64), np.array(integers(size), np.int64)
     if len(wanted) != len(lengths):
         text = f"Incompatible shapes: {dims((len(lengths),))} vs. {dims((len(wanted),))} [Op:GreaterEqual]"
-        raise InvalidArgumentError(message(text, received=f"size {wanted.tolist()} for an array of shape {x._array.shape}"))
+        raise InvalidArgumentError(
+            message(
+                text,
+                received=f"size {wanted.tolist()} for an array of shape {x._array.shape}",
+                expected=f"{len(lengths)} lengths, one per axis",
+            )
+        )
     if not (lengths >= wanted).all():
         raise InvalidArgumentError(
-            "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: "
-            f"b'Need value.shape >= size, got '\n{', '.join(map(str, lengths))}\n{', '.join(map(str, wanted))}"
+            message(
+                "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized data: "
+                f"b'Need value.shape >= size, got '\n{', '.join(map(str, lengths))}\n{', '.join(map(str, wanted))}",
+                received=f"size {wanted.tolist()} for shape {x._array.shape}",
+                expected="no length larger than the array's; -1 takes a whole axis",
+            )
         )
     room = lengths - wanted + 1
     drawn = source([len(lengths)], 0, np.iinfo(np.int32).max, dtypes.int32)
@@ -74,20 +84,20 @@ def crop(source: Source, value: Any, size: Any) -> Tensor:
 
 def brightness(source: Source, image: Any, max_delta: float) -> Tensor:
     """The brightness changed by up to ``max_delta`` either way."""
-    _require(max_delta >= 0, "max_delta must be non-negative.", f"{max_delta}")
+    _require(max_delta >= 0, "max_delta must be non-negative.", f"{max_delta}", "0 or more")
     return image_color.adjust_brightness(image, source([], -max_delta, max_delta))
 
 
 def hue(source: Source, image: Any, max_delta: float) -> Tensor:
     """The hue turned by up to ``max_delta`` either way."""
-    _require(max_delta <= 0.5, "max_delta must be <= 0.5.", f"{max_delta}")
-    _require(max_delta >= 0, "max_delta must be non-negative.", f"{max_delta}")
+    _require(max_delta <= 0.5, "max_delta must be <= 0.5.", f"{max_delta}", "a share of the colour circle, up to 0.5")
+    _require(max_delta >= 0, "max_delta must be non-negative.", f"{max_delta}", "0 or more")
     return image_color.turn_hue(image, source([], -max_delta, max_delta))
 
 
 def _factor(source: Source, lower: float, upper: float) -> Tensor:
-    _require(upper > lower, "upper must be > lower.", f"lower {lower}, upper {upper}")
-    _require(lower >= 0, "lower must be non-negative.", f"{lower}")
+    _require(upper > lower, "upper must be > lower.", f"lower {lower}, upper {upper}", "the smaller factor first")
+    _require(lower >= 0, "lower must be non-negative.", f"{lower}", "0 or more")
     return source([], lower, upper)
 
 
@@ -105,8 +115,8 @@ def jpeg_quality(source: Source, image: Any, lowest: int, highest: int) -> Tenso
     """The image as a JPEG of a quality between the bounds would show it."""
     received = f"{lowest} to {highest}"
     inside = 0 <= lowest <= 100 and 0 <= highest <= 100
-    _require(inside, "jpeg encoding range must be between 0 and 100.", received)
-    _require(lowest < highest, "`min_jpeg_quality` must be less than `max_jpeg_quality`.", received)
+    _require(inside, "jpeg encoding range must be between 0 and 100.", received, "qualities from 0 to 100")
+    _require(lowest < highest, "`min_jpeg_quality` must be less than `max_jpeg_quality`.", received, "the lower first")
     return image_codec.adjust_jpeg_quality(image, source([], lowest, highest, dtypes.int32))
 
 

@@ -173,18 +173,28 @@ def resize(
     """
     x = convert_to_tensor(images)
     if x._array.ndim not in (3, 4):
-        raise ValueError(message("'images' must have either 3 or 4 dimensions.", received=f"shape {x._array.shape}"))
+        raise ValueError(
+            message(
+                "'images' must have either 3 or 4 dimensions.",
+                received=f"shape {x._array.shape}",
+                expected="(height, width, channels), or a batch of them",
+                fix="image[..., tf.newaxis] gives a grey picture its channel",
+            )
+        )
     height, width = _new_size(x._array.shape[-3:-1], size, preserve_aspect_ratio)
     if method not in (value for name, value in vars(ResizeMethod).items() if name.isupper()):
         raise ValueError(message(f"Resize method is not implemented: {method}", expected="a name in tf.image.ResizeMethod"))
     label = _LABELS.get(method, "ScaleAndTranslate")
     if x.dtype in _REFUSED:
-        raise InvalidArgumentError(f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: {_ALLOWED}")
+        text = f"Value for attr 'T' of {x.dtype.word} is not in the list of allowed values: {_ALLOWED}"
+        raise InvalidArgumentError(message(text, fix="tf.image.convert_image_dtype(images, tf.float32)"))
     if height <= 0 or width <= 0:
-        raise InvalidArgumentError(message(f"output dimensions must be positive [Op:{label}]", received=f"{height, width}"))
+        text = f"output dimensions must be positive [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"{height, width}", expected="a height and a width of 1 or more"))
     if not all(x._array.shape[-3:-1]):
+        text = f"input image must be of non-zero size [Op:{label}]"
         raise InvalidArgumentError(
-            message(f"input image must be of non-zero size [Op:{label}]", received=f"shape {x._array.shape}")
+            message(text, received=f"shape {x._array.shape}", expected="a height and a width of 1 or more")
         )
     if method != "nearest":
         x = elementwise.cast(x, dtypes.float32)
@@ -201,11 +211,11 @@ def _new_size(old: tuple[int, int], size: Any, preserve_aspect_ratio: bool) -> t
     try:
         found = convert_to_tensor(size, dtypes.int32)._host()
     except (TypeError, ValueError):
-        raise ValueError(message("'size' must be a 1-D int32 Tensor", received=f"{size!r}")) from None
+        text = "'size' must be a 1-D int32 Tensor"
+        raise ValueError(message(text, received=f"{size!r}", expected="[new_height, new_width], two integers")) from None
     if found.shape != (2,):
-        raise ValueError(
-            message("'size' must be a 1-D Tensor of 2 elements: new_height, new_width", received=f"shape {found.shape}")
-        )
+        text = "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
+        raise ValueError(message(text, received=f"shape {found.shape}", expected="[new_height, new_width]"))
     if preserve_aspect_ratio:
         lengths = np.array(old, np.float32)
         with np.errstate(all="ignore"):
@@ -297,9 +307,19 @@ def _check_boxes(image: Tensor, boxes: Tensor, numbers: Tensor, size: tuple[int,
         wrong = "crop dimensions must be positive"
     if wrong:
         received = f"image {shape}, boxes {given}, box_indices {numbers._array.shape}, crop_size {size}"
-        raise InvalidArgumentError(message(f"{wrong} [Op:CropAndResize]", received=received))
+        raise InvalidArgumentError(
+            message(
+                f"{wrong} [Op:CropAndResize]",
+                received=received,
+                expected=(
+                    "image (batch, height, width, channels), boxes (count, 4), box_indices (count,), crop_size "
+                    "(height, width)"
+                ),
+            )
+        )
     known = numbers._array
     if isinstance(known, np.ndarray) and known.size and not (known.min() >= 0 and known.max() < shape[0]):
+        text = "box_index has values outside [0, batch_size) [Op:CropAndResize]"
         raise OutOfRangeError(
-            message("box_index has values outside [0, batch_size) [Op:CropAndResize]", received=f"{known}, batch {shape[0]}")
+            message(text, received=f"{known}, batch {shape[0]}", expected=f"numbers of pictures, from 0 to {shape[0] - 1}")
         )

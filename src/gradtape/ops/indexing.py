@@ -101,11 +101,20 @@ def check_range_nd(indices, shape: tuple[int, ...]) -> None:
         return
     depth = indices.shape[-1]
     if depth > len(shape):
-        raise InvalidArgumentError(f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}")
+        raise InvalidArgumentError(
+            message(
+                f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}",
+                received=f"indices of shape {indices.shape} into shape {shape}",
+                expected=f"at most {len(shape)} numbers per index",
+            )
+        )
     bad = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(-1)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise InvalidArgumentError(f"indices{list(at)} = {indices[at].tolist()} does not index into param shape {dims(shape)}")
+        text = f"indices{list(at)} = {indices[at].tolist()} does not index into param shape {dims(shape)}"
+        raise InvalidArgumentError(
+            message(text, received=f"indices of shape {indices.shape}", expected=f"places inside {shape}, counted from 0")
+        )
 
 
 @op(label="GatherNd", same=(0,))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.errors import message
 from gradtape.ops.arguments import lengths
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
@@ -35,7 +36,8 @@ class Initializer:
         """The shape, or that of the part to make of a variable in parts, and the dtype."""
         for name in kwargs:
             if name not in _PARTITION:
-                raise TypeError(f"Keyword argument should be one of {sorted(_PARTITION)!r}. Received: {name}")
+                text = f"Keyword argument should be one of {sorted(_PARTITION)!r}. Received: {name}"
+                raise TypeError(message(text, expected=f"{' and '.join(sorted(_PARTITION))}"))
         wanted = kwargs.get("partition_shape", shape)
         size = as_tuple(wanted) if isinstance(wanted, TensorShape) else lengths(wanted)
         return size, dtypes.as_dtype(dtype)
@@ -43,12 +45,14 @@ class Initializer:
 
 def _numeric(dtype: dtypes.DType) -> None:
     if dtype is dtypes.string:
-        raise ValueError(f"Argument `dtype` expected to be numeric or boolean. Received {dtype}.")
+        text = f"Argument `dtype` expected to be numeric or boolean. Received {dtype}."
+        raise ValueError(message(text, received=f"dtype={dtype!r}", expected="a number type or tf.bool"))
 
 
 def _floating(dtype: dtypes.DType) -> None:
     if not dtype.is_floating:
-        raise ValueError(f"Argument `dtype` expected to be floating point. Received {dtype}.")
+        text = f"Argument `dtype` expected to be floating point. Received {dtype}."
+        raise ValueError(message(text, received=f"dtype={dtype!r}", expected="tf.float32 or another floating type"))
 
 
 class Zeros(Initializer):
@@ -74,10 +78,11 @@ class Constant(Initializer):
 
     def __init__(self, value: Any = 0, support_partition: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
-            raise TypeError(
+            text = (
                 f"Invalid type for initial value: {type(value).__name__}. Expected Python scalar, list or tuple of values, "
                 "or numpy.ndarray."
             )
+            raise TypeError(message(text, fix="value.numpy() makes an array of a tensor"))
         self.value = value
         self.support_partition = support_partition
 
@@ -87,7 +92,13 @@ class Constant(Initializer):
         if found._array.ndim == 0:
             return wrap(np.full(size, found._array, found._array.dtype))
         if found._array.size != int(np.prod(size)):
-            raise TypeError(f"Expected Tensor's shape: {size}, got {found._array.shape}.")
+            raise TypeError(
+                message(
+                    f"Expected Tensor's shape: {size}, got {found._array.shape}.",
+                    received=f"{found._array.size} elements for shape {size}",
+                    expected=f"{int(np.prod(size))} elements, or one number for all",
+                )
+            )
         return wrap(found._array.reshape(size))
 
     def get_config(self) -> dict[str, Any]:
@@ -126,7 +137,8 @@ class RandomUniform(Initializer):
     def __call__(self, shape: Any, dtype: Any = dtypes.float32, **kwargs: Any) -> Tensor:
         size, kind = self._arguments(shape, dtype, kwargs)
         if not kind.is_floating and not kind.is_integer:
-            raise ValueError(f"Argument `dtype` expected to be numeric or boolean. Received {kind}.")
+            text = f"Argument `dtype` expected to be numeric or boolean. Received {kind}."
+            raise ValueError(message(text, received=f"dtype={kind!r}", expected="a number type"))
         return _drawn("uniform", size, self.minval, self.maxval, kind, self.seed)
 
     def get_config(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.ops import contract, decompositions, elementwise, indexing, matrix, reduce, shape, solvers
 from gradtape.ops.arguments import integer, lengths
 from gradtape.values import dtypes
@@ -29,7 +29,7 @@ class LinearOperator:
         parameters: Any = None,
     ) -> None:  # fmt: skip
         if is_positive_definite and is_self_adjoint is not False and is_non_singular is False:
-            raise ValueError("A positive definite matrix is always non-singular.")
+            raise ValueError(message("A positive definite matrix is always non-singular.", fix="leave is_non_singular out"))
         self._dtype = dtypes.as_dtype(dtype)
         self.is_self_adjoint = is_self_adjoint
         self.is_positive_definite = is_positive_definite
@@ -39,7 +39,8 @@ class LinearOperator:
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
         """The matrix."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it becomes dense.")
+        text = f"{type(self).__name__} does not say how it becomes dense."
+        raise NotImplementedError(message(text, fix=f"a method to_dense in {type(self).__name__}"))
 
     def _shape(self) -> tuple[int, ...]:
         return self.to_dense()._array.shape
@@ -93,7 +94,8 @@ class LinearOperator:
         x = convert_to_tensor(x, None if hasattr(x, "dtype") else self._dtype)
         x = shape.adjoint(x) if adjoint else x
         if x._array.shape[-2] != rows:
-            raise ValueError(f"Dimensions are not compatible. Received: {rows} for the operator and shape {x._array.shape}.")
+            text = f"Dimensions are not compatible. Received: {rows} for the operator and shape {x._array.shape}."
+            raise ValueError(message(text, received=f"{shown(x)}", expected=f"{rows} rows, the axis before the last"))
         return x
 
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
@@ -122,13 +124,19 @@ class LinearOperator:
 
     def _refuse_unless_invertible(self) -> None:
         if self.is_non_singular is False:
-            raise NotImplementedError("Exact solve not implemented for an operator that is expected to be singular.")
+            text = "Exact solve not implemented for an operator that is expected to be singular."
+            raise NotImplementedError(
+                message(text, received="is_non_singular=False", fix="leave is_non_singular out when making the operator")
+            )
         self._refuse_unless_square("Exact solve")
 
     def _refuse_unless_square(self, what: str) -> None:
         rows, columns = self._shape()[-2:]
         if self.is_square is False or rows != columns:
-            raise NotImplementedError(f"{what} not implemented for an operator that is expected to not be square.")
+            text = f"{what} not implemented for an operator that is expected to not be square."
+            raise NotImplementedError(
+                message(text, received=f"an operator of shape {(rows, columns)}", expected="as many rows as columns")
+            )
 
     def __matmul__(self, other: Any) -> Any:
         return self.matmul(other)
@@ -156,7 +164,16 @@ class LinearOperator:
     def eigvals(self, name: str = "eigvals") -> Tensor:
         """The eigenvalues of a self-adjoint operator."""
         if not self.is_self_adjoint:
-            raise NotImplementedError("Only self-adjoint matrices are supported.")
+            raise NotImplementedError(
+                message(
+                    "Only self-adjoint matrices are supported.",
+                    received=f"is_self_adjoint={self.is_self_adjoint}",
+                    fix=(
+                        "is_self_adjoint=True when making the operator, if it is; "
+                        "tf.linalg.eigvals(operator.to_dense()) if not"
+                    ),
+                )
+            )
         return decompositions.eigvalsh(self.to_dense())
 
     def cond(self, name: str = "cond") -> Tensor:
@@ -186,7 +203,13 @@ class LinearOperator:
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
         """The Cholesky factor of a positive definite operator, as an operator."""
         if not (self.is_self_adjoint and self.is_positive_definite):
-            raise ValueError("Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix.")
+            raise ValueError(
+                message(
+                    "Cannot take the Cholesky decomposition: Not a positive definite self adjoint matrix.",
+                    received=f"is_self_adjoint={self.is_self_adjoint}, is_positive_definite={self.is_positive_definite}",
+                    fix="say so when making the operator: is_self_adjoint=True, is_positive_definite=True",
+                )
+            )
         return LinearOperatorLowerTriangular(decompositions.cholesky(self.to_dense()), is_non_singular=True)
 
 
@@ -197,7 +220,8 @@ class LinearOperatorFullMatrix(LinearOperator):
         self._matrix = matrix if hasattr(matrix, "dtype") else convert_to_tensor(matrix)
         super().__init__(self._matrix.dtype, None, *flags, **options)
         if len(self._matrix.shape) < 2:
-            raise ValueError(f"Argument `matrix` must have at least 2 dimensions. Received: {self._matrix}.")
+            text = f"Argument `matrix` must have at least 2 dimensions. Received: {self._matrix}."
+            raise ValueError(message(text, fix="tf.linalg.LinearOperatorDiag(x) for a diagonal"))
 
     @property
     def matrix(self) -> Tensor:
@@ -245,7 +269,8 @@ class LinearOperatorDiag(_Diagonal):
         self._diag = diag if hasattr(diag, "dtype") else convert_to_tensor(diag)
         super().__init__(self._diag.dtype, None, *flags, **options)
         if self.is_square is False:
-            raise ValueError("Only square diagonal operators currently supported.")
+            text = "Only square diagonal operators currently supported."
+            raise ValueError(message(text, received="is_square=False", fix="leave is_square out"))
         if self.is_self_adjoint is None and not self._dtype.is_complex:
             self.is_self_adjoint = True
         self.is_square = True
@@ -276,7 +301,8 @@ class LinearOperatorIdentity(_Diagonal):
         for flag, word in ((is_self_adjoint, "self adjoint"), (is_non_singular, "non-singular"),
                            (is_positive_definite, "positive-definite"), (is_square, "square")):  # fmt: skip
             if not flag:
-                raise ValueError(f"An identity operator is always {word}.")
+                text = f"An identity operator is always {word}."
+                raise ValueError(message(text, received=f"a flag that says it is not {word}", fix="leave the flag out"))
         super().__init__(dtypes.float32 if dtype is None else dtype, None, True, True, True, True, name)
         self._batch = () if batch_shape is None else lengths(batch_shape)
         self._rows = lengths((integer(num_rows),))[0]
@@ -320,7 +346,8 @@ class LinearOperatorLowerTriangular(LinearOperator):
         self._tril = tril if hasattr(tril, "dtype") else convert_to_tensor(tril)
         super().__init__(self._tril.dtype, None, *flags, **options)
         if self.is_square is False:
-            raise ValueError("Only square lower triangular operators supported at this time.")
+            text = "Only square lower triangular operators supported at this time."
+            raise ValueError(message(text, received="is_square=False", fix="leave is_square out"))
         self.is_square = True
 
     def _shape(self) -> tuple[int, ...]:
@@ -349,7 +376,8 @@ class LinearOperatorZeros(LinearOperator):
         is_square: bool = True, assert_proper_shapes: bool = False, name: str = "LinearOperatorZeros",
     ) -> None:  # fmt: skip
         if is_non_singular:
-            raise ValueError("A zero operator is always singular.")
+            text = "A zero operator is always singular."
+            raise ValueError(message(text, received="is_non_singular=True", fix="leave is_non_singular out"))
         super().__init__(dtype or dtypes.float32, None, False, is_self_adjoint, False, is_square, name)
         rows = integer(num_rows)
         columns = rows if num_columns is None else integer(num_columns)
@@ -369,10 +397,14 @@ class LinearOperatorPermutation(LinearOperator):
         super().__init__(dtype, None, *flags, **options)
         self._perm = convert_to_tensor(perm)
         if self._perm._array.dtype.kind not in "iu":
-            raise TypeError(f"Argument `perm` must be integer dtype. Received: {self._perm}.")
+            text = f"Argument `perm` must be integer dtype. Received: {self._perm}."
+            raise TypeError(message(text, fix="tf.cast(perm, tf.int32)"))
         n = self._perm._array.shape[-1]
         if not np.array_equal(np.sort(self._perm._host(), axis=-1), np.broadcast_to(np.arange(n), self._perm._array.shape)):
-            raise InvalidArgumentError(f"Argument `perm` must be a vector of unique integers from 0 to {n - 1}.")
+            text = f"Argument `perm` must be a vector of unique integers from 0 to {n - 1}."
+            raise InvalidArgumentError(
+                message(text, received=f"perm={shown(self._perm)}", expected=f"each of 0 to {n - 1} once in every row")
+            )
         self.is_square = self.is_non_singular = True
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
@@ -459,11 +491,13 @@ class _Several(LinearOperator):
     def __init__(self, operators: Any, *flags: Any, **options: Any) -> None:
         self.operators = list(operators)
         if not self.operators:
-            raise ValueError(f"Expected a non-empty list of operators. Found: {operators}.")
+            text = f"Expected a non-empty list of operators. Found: {operators}."
+            raise ValueError(message(text, fix="a list of operators: [operator1, operator2]"))
         kinds = {operator.dtype for operator in self.operators}
         if len(kinds) > 1:
             names = ", ".join(f"{operator.name}: {operator.dtype.name}" for operator in self.operators)
-            raise TypeError(f"Expected all operators to have the same dtype. Found {names}.")
+            text = f"Expected all operators to have the same dtype. Found {names}."
+            raise TypeError(message(text, fix="make them with the same dtype: tf.cast the matrices first"))
         super().__init__(kinds.pop(), None, *flags, **options)
         if self.is_non_singular is None and all(operator.is_non_singular for operator in self.operators):
             self.is_non_singular = True
@@ -528,7 +562,8 @@ class LinearOperatorBlockLowerTriangular(LinearOperator):
         self.operators = [list(row) for row in operators]
         if [len(row) for row in self.operators] != [*range(1, len(self.operators) + 1)] or not self.operators:
             counts = [len(row) for row in self.operators]
-            raise ValueError(f"Argument `operators` must be rows of 1, 2, 3 … operators. Received rows of {counts}.")
+            text = f"Argument `operators` must be rows of 1, 2, 3 … operators. Received rows of {counts}."
+            raise ValueError(message(text, received=f"rows of {counts} operators", expected="[[a], [b, c], [d, e, f]]"))
         super().__init__(self.operators[0][0].dtype, None, *flags, **options)
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
@@ -585,7 +620,8 @@ class LinearOperatorToeplitz(LinearOperator):
         self.col, self.row = convert_to_tensor(col), convert_to_tensor(row)
         super().__init__(self.col.dtype, None, *flags, **options)
         if self.is_square is False:
-            raise ValueError("Only square Toeplitz operators currently supported.")
+            text = "Only square Toeplitz operators currently supported."
+            raise ValueError(message(text, received="is_square=False", fix="leave is_square out"))
         self.is_square = True
 
     def to_dense(self, name: str = "to_dense") -> Tensor:

@@ -76,8 +76,9 @@ def accidental_hits(true_classes: Any, sampled: Any, num_true: Any) -> tuple[Ten
     """Rows and columns where a sampled class is a true one, and for each a number that makes its logit vanish."""
     true, drawn = (np.asarray(convert_to_tensor(value)) for value in (true_classes, sampled))
     if true.ndim != 2 or true.shape[1] != arguments.integer(num_true):
+        text = "true_classes must have num_true columns"
         raise InvalidArgumentError(
-            message("true_classes must have num_true columns", received=f"shape {true.shape} with num_true={num_true}")
+            message(text, received=f"shape {true.shape} with num_true={num_true}", expected=f"(batch, {num_true})")
         )
     rows, columns = np.nonzero((true[:, :, None] == drawn).any(axis=1))
     weights = np.full(rows.shape, np.finfo(np.float32).min, np.float32)
@@ -181,12 +182,14 @@ def _checked_labels(
             message(
                 "sequence lengths must not be longer than the sequences",
                 received=f"label_length {lengths.tolist()} of {table.shape[1]}, logit_length {frames.tolist()} of {time}",
+                expected="lengths within the arrays of labels and logits",
             )
         )
     wrong = table[used & ((table < 0) | (table >= classes))]
     if wrong.size:
+        text = f"Received a label value of {wrong[0]} which is outside the valid range of [0, {classes})."
         raise InvalidArgumentError(
-            message(f"Received a label value of {wrong[0]} which is outside the valid range of [0, {classes}).")
+            message(text, received=f"labels from {table.min()} to {table.max()}", expected=f"classes from 0 to {classes - 1}")
         )
     return np.where(used, table, 0), lengths, frames
 

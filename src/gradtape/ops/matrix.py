@@ -45,16 +45,17 @@ def matmul(x: Any, y: Any) -> Tensor:
                 )
             ) from error
         text = f"In[0] and In[1] must have compatible batch dimensions: {dims(a)} vs. {dims(b)} [Op:BatchMatMulV2]"
-        raise InvalidArgumentError(text) from error
+        raise InvalidArgumentError(message(text, expected="leading axes that are equal, or 1")) from error
 
 
 def oriented(x: Any, transpose: bool, adjoint: bool, which: str) -> Any:
     """x, transposed or conjugate-transposed if asked."""
     if transpose and adjoint:
-        raise ValueError(
+        text = (
             f"Only one of `transpose_{which}` and `adjoint_{which}` can be True. "
             f"Received `transpose_{which}`={transpose}, `adjoint_{which}`={adjoint}."
         )
+        raise ValueError(message(text, fix=f"adjoint_{which}=True alone: it transposes, and conjugates too"))
     return transposed(x, adjoint) if transpose or adjoint else x
 
 
@@ -62,9 +63,8 @@ def transposed(x: Any, conjugate: bool = False) -> Tensor:
     """The last two axes exchanged."""
     x = convert_to_tensor(x)
     if x._array.ndim < 2:
-        raise ValueError(
-            f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {x.numpy()} with shape: {x.shape}"
-        )
+        text = f"Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = {x.numpy()} with shape: {x.shape}"
+        raise ValueError(message(text, fix="give it an axis: a[tf.newaxis, :]"))
     return shape.adjoint(x) if conjugate else shape.matrix_transpose(x)
 
 
@@ -75,7 +75,13 @@ def tensordot(x: Any, y: Any, axes: Any) -> Tensor:
     for t, found in ((x, left), (y, right)):
         for a in found:
             if not 0 <= a < t._array.ndim:
-                raise IndexError(f"list index out of range: axis {a} for a tensor of shape {t._array.shape}")
+                raise IndexError(
+                    message(
+                        f"list index out of range: axis {a} for a tensor of shape {t._array.shape}",
+                        received=f"axes {axes}, shapes {x._array.shape} and {y._array.shape}",
+                        expected=f"axes of each tensor, from 0 to {t._array.ndim - 1} here",
+                    )
+                )
     free_x = [i for i in range(x._array.ndim) if i not in left]
     free_y = [i for i in range(y._array.ndim) if i not in right]
     kept_x, kept_y = ([t._array.shape[i] for i in free] for t, free in ((x, free_x), (y, free_y)))
@@ -86,6 +92,7 @@ def tensordot(x: Any, y: Any, axes: Any) -> Tensor:
             message(
                 f"Matrix size-incompatible: In[0]: {dims((rows, size_x))}, In[1]: {dims((size_y, columns))} [Op:MatMul]",
                 received=f"shapes {x._array.shape} and {y._array.shape}, axes {left} and {right}",
+                expected="the same lengths along the axes that are summed over",
             )
         )
     flat_x = shape.reshape(_moved(x, [*free_x, *left]), shape=(rows, size_x))
@@ -102,19 +109,23 @@ def _contracted(x: Tensor, y: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     if hasattr(axes, "__index__") and not np.ndim(getattr(axes, "_array", axes)):
         count, rank = axes.__index__(), x._array.ndim
         if count < 0:
-            raise ValueError(f"`axes` must be at least 0. Received: {count}.")
+            text = f"`axes` must be at least 0. Received: {count}."
+            raise ValueError(message(text, expected="the number of axes to sum over, or a pair of lists of axes"))
         if count > rank:
-            raise ValueError(
+            text = (
                 f"`axes` must not be larger than the number of dimensions of tensor {x.numpy()}.  "
                 f"Received {count}, vs tensor dimensions {rank}."
             )
+            raise ValueError(message(text, expected=f"at most {rank}"))
         return list(range(rank - count, rank)), list(range(count))
     axes = convert_to_tensor(axes).numpy().tolist() if isinstance(axes, (Tensor, Convertible)) else axes
     if len(axes) != 2:
-        raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
+        text = f"`axes` must be an integer or have length 2. Received {axes}."
+        raise ValueError(message(text, fix="axes=1, or axes=[[axes of a], [axes of b]]"))
     left, right = (list(integers(a)) for a in axes)
     if len(left) != len(right):
-        raise ValueError(f"Different number of contraction axes `a` and `b`, {len(left)} != {len(right)}.")
+        text = f"Different number of contraction axes `a` and `b`, {len(left)} != {len(right)}."
+        raise ValueError(message(text, fix="one axis of b for each axis of a: axes=[[0, 1], [1, 0]]"))
     return [a + x._array.ndim if a < 0 else a for a in left], [a + y._array.ndim if a < 0 else a for a in right]
 
 
@@ -124,7 +135,7 @@ def _contracted(x: Tensor, y: Tensor, axes: Any) -> tuple[list[int], list[int]]:
 def einsum(equation: str, operands: tuple) -> Tensor:
     """Sum of products by an equation, which may leave out the output and contain ellipses."""
     if not operands:
-        raise ValueError("At least one input tensor is required.")
+        raise ValueError(message("At least one input tensor is required.", fix="tf.einsum('ij,jk->ik', a, b)"))
     tensors = [convert_to_tensor(operands[0])]
     for x in operands[1:]:
         tensors.append(convert_to_tensor(x) if isinstance(x, Tensor) else pair(contract.matmul.op, tensors[0], x)[1])
@@ -138,19 +149,22 @@ def _resolved(equation: str, tensors: list[Tensor]) -> tuple[list[Tensor], str]:
     terms = inputs.split(",")
     for term in (*terms, output):
         if not all(c.isalpha() for c in term.replace("...", "", 1)):
-            raise ValueError(f"Subscripts have incorrect format: {equation}")
+            summary = f"Subscripts have incorrect format: {equation}"
+            raise ValueError(message(summary, fix="letters, commas and one arrow: 'ij,jk->ik'; ... stands for leading axes"))
     if len(terms) != len(tensors):
-        raise ValueError(f'Got {len(tensors)} inputs for equation "{equation}", expecting {len(terms)}')
+        summary = f'Got {len(tensors)} inputs for equation "{equation}", expecting {len(terms)}'
+        raise ValueError(message(summary, received=f"{len(tensors)} tensors", expected=f"{len(terms)} tensors"))
     if not arrow:
         letters = "".join(terms).replace("...", "")
         output = ("..." if "..." in inputs else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
     extra = [_extra(i, term, x) for i, (term, x) in enumerate(zip(terms, tensors))]
     most = max(extra, default=0)
     if most and "..." not in output:
-        raise InvalidArgumentError(
+        summary = (
             f"Output contains {most} broadcasting dimension(s) but no ellipsis (...) was found in the output subscripts. "
             "[Op:Einsum]"
         )
+        raise InvalidArgumentError(message(summary, fix="begin the output with ...: '...ij,...jk->...ik'"))
     fresh = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in text][:most]
     out_term = output.replace("...", "".join(fresh))
     named = [t.replace("...", "".join(fresh[most - n :])) for t, n in zip(terms, extra)]
@@ -163,18 +177,30 @@ def _extra(i: int, term: str, x: Tensor) -> int:
     """How many axes an ellipsis stands for."""
     count, rank = len(term.replace("...", "")), x._array.ndim
     if "..." not in term and count != rank:
-        raise InvalidArgumentError(f"Expected input {i} to have rank {count} but got: {rank} [Op:Einsum]")
+        raise InvalidArgumentError(
+            message(
+                f"Expected input {i} to have rank {count} but got: {rank} [Op:Einsum]",
+                received=f"input {i} of shape {x._array.shape} for {term!r}",
+                expected="one letter per axis",
+                fix="... stands for any number of leading axes",
+            )
+        )
     if count > rank:
-        raise InvalidArgumentError(f"Expected input {i} to have rank at least {count} but got: {rank} [Op:Einsum]")
+        text = f"Expected input {i} to have rank at least {count} but got: {rank} [Op:Einsum]"
+        raise InvalidArgumentError(
+            message(text, received=f"input {i} of shape {x._array.shape} for {term!r}", expected="at most one letter per axis")
+        )
     return rank - count
 
 
 def _check_output(output: str, named: list[str], equation: str) -> None:
     for c in output:
         if output.count(c) > 1:
-            raise ValueError(f"Output subscripts contain a label appearing more than once: {equation}")
+            text = f"Output subscripts contain a label appearing more than once: {equation}"
+            raise ValueError(message(text, received=f"{equation!r}", expected="each letter once in the output"))
         if not any(c in term for term in named):
-            raise ValueError(f"Output subscripts contain the label {c} not present in the input subscripts.")
+            text = f"Output subscripts contain the label {c} not present in the input subscripts."
+            raise ValueError(message(text, received=f"{equation!r}", expected="letters of the inputs in the output"))
 
 
 def _unbroadcast(tensors: list[Tensor], named: list[str], free: set[str]) -> tuple[list[Tensor], list[str]]:
@@ -185,8 +211,12 @@ def _unbroadcast(tensors: list[Tensor], named: list[str], free: set[str]) -> tup
             have = sizes.setdefault(c, n)
             if have != n and not (c in free and 1 in (have, n)):
                 raise InvalidArgumentError(
-                    f"Expected dimension {have} at axis {axis} of the input shaped {dims(x._array.shape)} "
-                    f"but got dimension {n} [Op:Einsum]"
+                    message(
+                        f"Expected dimension {have} at axis {axis} of the input shaped {dims(x._array.shape)} "
+                        f"but got dimension {n} [Op:Einsum]",
+                        received=f"shapes {[x._array.shape for x in tensors]} for {named}",
+                        expected=f"the same length wherever {c!r} stands",
+                    )
                 )
             sizes[c] = max(have, n)
     out_tensors, out_terms = [], []
@@ -207,12 +237,15 @@ def norm(x: Any, order: Any = "euclidean", axis: Any = None, keepdims: bool = Fa
         axis = tuple(integers(axis))
     matrix = isinstance(axis, tuple) and len(axis) != 1
     if matrix and (len(axis) != 2 or axis[0] == axis[1]):
-        raise ValueError(f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}")
+        text = f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis}"
+        raise ValueError(message(text, expected="axis=-1 for vectors, axis=(-2, -1) for matrices"))
     supported = ["euclidean", "fro", 1, 2, np.inf] if matrix else ["euclidean", 1, 2, np.inf]
     if order not in supported and (matrix or isinstance(order, str) or not order > 0):
         if matrix:
-            raise ValueError(f"'ord' must be a supported matrix norm in {supported}, got {order}")
-        raise ValueError(f"'ord' must be a supported vector norm, got {order}")
+            text = f"'ord' must be a supported matrix norm in {supported}, got {order}"
+            raise ValueError(message(text, expected=f"one of {supported}"))
+        text = f"'ord' must be a supported vector norm, got {order}"
+        raise ValueError(message(text, expected="a positive number, 'euclidean' or np.inf"))
     axes = as_axes(axis)
     if order not in (1, np.inf):
         floating("Sqrt", x)
@@ -249,7 +282,8 @@ def _band(k: Any) -> tuple[int, int]:
     found = integers(k)
     low, high = (found[0], found[0]) if len(found) == 1 else found
     if low > high:
-        raise InvalidArgumentError(f"lower_diag_index must not be larger than upper_diag_index: {low} > {high}")
+        text = f"lower_diag_index must not be larger than upper_diag_index: {low} > {high}"
+        raise InvalidArgumentError(message(text, received=f"k={k}", fix=f"k=({high}, {low})"))
     return low, high
 
 
@@ -260,7 +294,8 @@ def _length(d: int, rows: int, columns: int) -> int:
 def _places(low: int, high: int, rows: int, columns: int, align: str) -> np.ndarray:
     """For each diagonal, from the highest, and each place in it: the flat position in the matrix, or -1 for padding."""
     if align not in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
-        raise ValueError(f"align must be one of RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT, RIGHT_RIGHT. Received: {align}")
+        text = f"align must be one of RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT, RIGHT_RIGHT. Received: {align}"
+        raise ValueError(message(text, expected="'RIGHT_LEFT', 'LEFT_RIGHT', 'LEFT_LEFT' or 'RIGHT_RIGHT'"))
     above, below = align.split("_")
     lengths = {d: _length(d, rows, columns) for d in range(low, high + 1)}
     width = max(lengths.values(), default=0)
@@ -273,7 +308,12 @@ def _places(low: int, high: int, rows: int, columns: int, align: str) -> np.ndar
 
 
 def _not_matrix(x: Tensor, label: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"input must be at least 2-dim, received shape: {dims(x._array.shape)} [Op:{label}]")
+    return InvalidArgumentError(
+        message(
+            f"input must be at least 2-dim, received shape: {dims(x._array.shape)} [Op:{label}]",
+            fix="tf.linalg.diag(x) makes a matrix of a vector",
+        )
+    )
 
 
 def diag_part(x: Tensor, k: Any, padding: Any, align: str) -> Tensor:
@@ -285,7 +325,11 @@ def diag_part(x: Tensor, k: Any, padding: Any, align: str) -> Tensor:
     for name, d in (("lower", low), ("upper", high)):
         if not -rows < d < columns and d != 0:
             raise InvalidArgumentError(
-                f"{name}_diag_index is out of bound: {d}. It must be between {-rows} and {columns} [Op:MatrixDiagPartV3]"
+                message(
+                    f"{name}_diag_index is out of bound: {d}. It must be between {-rows} and {columns} [Op:MatrixDiagPartV3]",
+                    received=f"k={k} of matrices of {rows} rows and {columns} columns",
+                    expected=f"diagonals from {1 - rows} to {columns - 1}",
+                )
             )
     places = _places(low, high, rows, columns, align)
     flat = shape.reshape(x, shape=(*lead, rows * columns))
@@ -300,7 +344,10 @@ def diag(x: Tensor, k: Any, rows: Any, columns: Any, padding: Any, align: str) -
     """A matrix with the given diagonal, or band of diagonals, and padding elsewhere."""
     low, high = _band(k)
     if not x._array.ndim or (low != high and x._array.ndim < 2):
-        raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {dims(x._array.shape)} [Op:MatrixDiagV3]")
+        text = f"diagonal must be at least 1-dim, received shape: {dims(x._array.shape)} [Op:MatrixDiagV3]"
+        raise InvalidArgumentError(
+            message(text, received=f"shape {x._array.shape} for k={k}", expected="one axis for one diagonal, two for several")
+        )
     rows, columns, width = integer(rows), integer(columns), x._array.shape[-1]
     lead = x._array.shape[:-1] if low == high else x._array.shape[:-2]
     least_rows, least_columns = width - min(high, 0), width + max(low, 0)
@@ -310,7 +357,13 @@ def diag(x: Tensor, k: Any, rows: Any, columns: Any, padding: Any, align: str) -
     columns = least_columns if columns == -1 else columns
     if rows < least_rows or columns < least_columns:
         which = "rows" if rows < least_rows else "columns"
-        raise InvalidArgumentError(f"The number of {which} is too small. [Op:MatrixDiagV3]")
+        raise InvalidArgumentError(
+            message(
+                f"The number of {which} is too small. [Op:MatrixDiagV3]",
+                received=f"{rows} rows and {columns} columns",
+                expected=f"at least {least_rows} rows and {least_columns} columns for this diagonal",
+            )
+        )
     return _placed(x, low, high, (*lead, rows, columns), padding, align)[0]
 
 
@@ -366,7 +419,12 @@ def tensor_diag_part(x: Tensor) -> Tensor:
     half = len(old) // 2
     if len(old) % 2 or old[:half] != old[half:] or not old:
         raise InvalidArgumentError(
-            message("The rank of the tensor should be even and positive [Op:DiagPart]", received=f"shape {old}")
+            message(
+                "The rank of the tensor should be even and positive [Op:DiagPart]",
+                received=f"shape {old}",
+                expected="the same lengths twice: (2, 3, 2, 3)",
+                fix="tf.linalg.diag_part(x) for the diagonals of matrices",
+            )
         )
     size = int(np.prod(old[:half], dtype=np.int64))
     flat = shape.reshape(x, shape=(size, size))
@@ -382,7 +440,11 @@ def band_part(x: Tensor, lower: Any, upper: Any) -> Tensor:
     for name, n, limit, what in (("num_lower", below, rows, "rows"), ("num_upper", above, columns, "columns")):
         if n > limit:
             raise InvalidArgumentError(
-                f"{name} must be negative or less or equal to number of {what} ({limit}) got: {n} [Op:MatrixBandPart]"
+                message(
+                    f"{name} must be negative or less or equal to number of {what} ({limit}) got: {n} [Op:MatrixBandPart]",
+                    received=f"{name}={n} for a matrix with {limit} {what}",
+                    expected=f"at most {limit}, or -1 to keep the whole triangle",
+                )
             )
     offset = np.arange(columns) - np.arange(rows)[:, None]
     kept = ((below < 0) | (-offset <= below)) & ((above < 0) | (offset <= above))
@@ -399,9 +461,13 @@ def cross(x: Any, y: Any) -> Tensor:
     x, y = pair(elementwise.multiply.op, x, y)
     if x._array.shape != y._array.shape:
         shapes = f"{dims(x._array.shape)} vs. {dims(y._array.shape)}"
-        raise InvalidArgumentError(f"Both inputs must be of same shape: {shapes} [Op:Cross]")
+        text = f"Both inputs must be of same shape: {shapes} [Op:Cross]"
+        raise InvalidArgumentError(message(text, fix="tf.broadcast_to(a, b.shape)"))
     if not x._array.ndim or x._array.shape[-1] != 3:
-        raise FailedPreconditionError("Cross-products are only defined for 3-element vectors. [Op:Cross]")
+        text = "Cross-products are only defined for 3-element vectors. [Op:Cross]"
+        raise FailedPreconditionError(
+            message(text, received=f"shapes {x._array.shape} and {y._array.shape}", expected="a last axis of length 3")
+        )
     axis = x._array.ndim - 1
     x1, x2, y1, y2 = (shape.roll(t, shift=-n, axis=axis) for t in (x, y) for n in (1, 2))
     return elementwise.subtract(elementwise.multiply(x1, y2), elementwise.multiply(x2, y1))

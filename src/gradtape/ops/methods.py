@@ -6,6 +6,7 @@ small addition.
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,11 @@ from gradtape.core.op import pair
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops import contract, elementwise, indexing, numpy_functions, numpy_protocol, shape
+from gradtape.ops.execution import staging
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible
 from gradtape.values.tensor import Tensor, wrap
+from gradtape.xp import WHEN_JAX_LOADS
 
 _INTEGERS = "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
 
@@ -133,7 +136,22 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     plain = plain_index(index, self._array.shape)
     if self._array.dtype.kind == "O" and Ellipsis not in plain:
         plain += (Ellipsis,)  # an array of rank 0, where NumPy would give the bare string
-    return indexing.getitem(self, index=plain)
+    return _picked(self, plain) if staging.inside else indexing.getitem(self, index=plain)
+
+
+def _picked(x: Tensor, index: tuple) -> Tensor:
+    """``x[index]`` where a number of the index may be traced: those axes are taken last."""
+    out = indexing.getitem(x, index=tuple(slice(None) if isinstance(item, Tensor) else item for item in index))
+    axis = out._array.ndim
+    rest = x._array.ndim - sum(item is not None and item is not Ellipsis for item in index)
+    if not any(item is Ellipsis for item in index):
+        axis -= rest
+    for item in reversed(index):
+        axis -= rest if item is Ellipsis else type(item) is not int
+        if isinstance(item, Tensor):  # below an axis of its own, so that the gradient is dense, as that of a known index
+            out = indexing.take(shape.expand_dims(out, axis=0), item, axis=axis + 1, batch_dims=0)
+            out = shape.squeeze(out, axis=0)
+    return out
 
 
 def _variable_getitem(self: Variable, index: Any) -> Tensor:
@@ -143,7 +161,7 @@ def _variable_getitem(self: Variable, index: Any) -> Tensor:
     if mask is not None:
         return _masked(x, mask)
     plain = plain_index(index, x._array.shape)
-    out = indexing.getitem(x, index=plain)
+    out = _picked(x, plain) if staging.inside else indexing.getitem(x, index=plain)
     out._source = (self, plain)
     return out
 
@@ -171,7 +189,7 @@ def _no_item_assignment(self: Tensor, index: Any, value: Any) -> None:
 
 
 def plain_index(index: Any, lengths: tuple[int, ...]) -> tuple:
-    """An index as a tuple of Python ints, slices, None and Ellipsis, checked against the shape."""
+    """An index as a tuple of Python ints (and traced ones), slices, None and Ellipsis, checked against the shape."""
     if type(index) is int:
         items: list = [index]
     else:
@@ -180,13 +198,12 @@ def plain_index(index: Any, lengths: tuple[int, ...]) -> tuple:
     used = sum([item is not None and item is not Ellipsis for item in items])
     if used > rank:
         if not rank:
-            raise InvalidArgumentError("Attempting to slice scalar input. [Op:StridedSlice]")
-        raise InvalidArgumentError(
-            message(
-                f"Index out of range using input dim {rank}; input has only {rank} dims [Op:StridedSlice]",
-                received=f"{used} indices for shape {lengths}",
+            text = "Attempting to slice scalar input. [Op:StridedSlice]"
+            raise InvalidArgumentError(
+                message(text, received=f"{used} indices for shape ()", expected="none: a scalar has no axes")
             )
-        )
+        text = f"Index out of range using input dim {rank}; input has only {rank} dims [Op:StridedSlice]"
+        raise InvalidArgumentError(message(text, received=f"{used} indices for shape {lengths}", expected=f"at most {rank}"))
     axis = 0
     ellipses = 0
     for item in items:
@@ -197,15 +214,17 @@ def plain_index(index: Any, lengths: tuple[int, ...]) -> tuple:
             _check_bounds(item, axis, lengths[axis])
             axis += 1
     if ellipses > 1:
-        raise InvalidArgumentError("Multiple ellipses in slice spec not allowed [Op:StridedSlice]")
+        text = "Multiple ellipses in slice spec not allowed [Op:StridedSlice]"
+        raise InvalidArgumentError(message(text, received=f"{index}", fix="keep one ... ; write : for the other axes"))
     return tuple(items)
 
 
 def _check_bounds(item: Any, axis: int, length: int) -> None:
     if type(item) is slice:
         if item.step == 0:
-            raise InvalidArgumentError(f"strides[{axis}] must be non-zero [Op:StridedSlice]")
-    elif not -length <= item < length:
+            text = f"strides[{axis}] must be non-zero [Op:StridedSlice]"
+            raise InvalidArgumentError(message(text, received=f"{item}", fix="1 takes every element, -1 goes backwards"))
+    elif type(item) is int and not -length <= item < length:
         raise InvalidArgumentError(
             message(
                 f"slice index {item} of dimension {axis} out of bounds. [Op:StridedSlice]",
@@ -218,16 +237,16 @@ def _plain(item: Any) -> Any:
     if item is None or item is Ellipsis or type(item) is int:
         return item
     if isinstance(item, slice):
-        return slice(*(part if part is None else _integer(part) for part in (item.start, item.stop, item.step)))
+        return slice(*(part if part is None else int(_integer(part)) for part in (item.start, item.stop, item.step)))
     return _integer(item)
 
 
-def _integer(value: Any) -> int:
+def _integer(value: Any) -> Any:
     if isinstance(value, Convertible):
         value = value._operand()
     if isinstance(value, Tensor):
         if not value._array.shape and value._array.dtype in (np.int32, np.int64):
-            return int(value._host())
+            return value if value._is_traced() else int(value._host())
     elif isinstance(value, bool):
         raise InvalidArgumentError(
             message(
@@ -265,7 +284,10 @@ def _masked(x: Tensor, mask: np.ndarray) -> Tensor:
     """The elements (rows, blocks …) of x where the mask holds, in order."""
     lengths = x._array.shape
     if not mask.ndim:
-        raise ValueError("mask cannot be scalar.")
+        text = "mask cannot be scalar."
+        raise ValueError(
+            message(text, received="a mask of shape ()", expected="a mask of the shape of the first axes of the tensor")
+        )
     if lengths[: mask.ndim] != mask.shape:
         raise ValueError(
             message(
@@ -341,7 +363,7 @@ def _round(self: Tensor, decimals: int = 0) -> Tensor:
 
 
 def _sorted(self: Tensor, axis: int | None = -1) -> None:
-    raise TypeError("A Tensor is immutable, and ndarray.sort works in place.\n  Fix:      np.sort(x), or tf.sort(x)")
+    raise TypeError(message("A Tensor is immutable, and ndarray.sort works in place.", fix="np.sort(x), or tf.sort(x)"))
 
 
 def _nondifferentiable(name: str) -> Callable:
@@ -363,8 +385,8 @@ _OTHERS: dict[str, Any] = {
     "flatten": _flatten,
     "round": _round,
     "sort": _sorted,
-    "item": lambda self, *index: self._host().item(*index),
-    "tolist": lambda self: self._host().tolist(),
+    "item": lambda self, *index: self._given_away(".item()").item(*index),
+    "tolist": lambda self: self._given_away(".tolist()").tolist(),
     "copy": lambda self, order="C": elementwise.identity(self),
     "conj": lambda self: elementwise.conj(self),
     "conjugate": lambda self: elementwise.conj(self),
@@ -379,4 +401,22 @@ _OTHERS: dict[str, Any] = {
 for _name, _value in _OTHERS.items():
     setattr(Tensor, _name, _value)
 
+
+
+def _copy(name: str, doc: str) -> Callable:
+    """A method of the module `devices`, which is loaded when somebody asks for a copy."""
+
+    def call(self: Tensor, *args: Any) -> Tensor:
+        from gradtape.ops import devices
+
+        return getattr(devices, name)(self, *args)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+Tensor.cpu = _copy("cpu", "The tensor in the memory of the CPU; itself if it is there.")  # type: ignore[method-assign]
+Tensor.gpu = _copy("gpu", "The tensor on a GPU.")  # type: ignore[attr-defined]
 numpy_protocol.install(Tensor, Variable)
+WHEN_JAX_LOADS.append(lambda namespace: importlib.import_module("gradtape.ops.compiled").install(namespace))

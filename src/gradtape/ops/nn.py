@@ -13,7 +13,7 @@ import numpy as np
 
 from gradtape.core.op import op, unary
 from gradtape.core.variable import Variable
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, random, reduce
 from gradtape.ops import shape as shapes
 from gradtape.values import dtypes
@@ -71,7 +71,7 @@ def _relu(xp, x):
     return xp.maximum(x, _zero(xp, x))
 
 
-relu = unary("relu", "max(x, 0)", lambda xp, g, out: g * xp.sign(out), kernel=_relu)  # 0 at 0
+relu = unary("relu", "max(x, 0)", lambda xp, g, out: g * xp.sign(out), kernel=_relu, elementwise=True)  # 0 at 0
 
 
 def _relu6(xp, x):
@@ -80,10 +80,12 @@ def _relu6(xp, x):
     return xp.minimum(xp.maximum(x, _zero(xp, x)), _constant(xp, 6, x))
 
 
-relu6 = unary("relu6", "min(max(x, 0), 6)", lambda xp, g, out: g * xp.sign(out * (6 - out)), kernel=_relu6)  # 0 at 0 and 6
+relu6 = unary(
+    "relu6", "min(max(x, 0), 6)", lambda xp, g, out: g * xp.sign(out * (6 - out)), kernel=_relu6, elementwise=True
+)  # 0 at 0 and 6
 
 
-@op(label="LeakyRelu")
+@op(label="LeakyRelu", elementwise=True)
 def leaky_relu(xp, x, *, alpha=0.2):
     """x where x > 0, else alpha · x, for 0 ≤ alpha ≤ 1."""
     _floating(xp, x, "LeakyRelu")
@@ -113,8 +115,9 @@ def _elu(xp, x):
 
 
 elu = unary(
-    "elu", "x where x ≥ 0, else eˣ - 1", lambda xp, g, out: g * (xp.minimum(_zero(xp, out), out) + 1), kernel=_elu
-)  # 1 at 0
+    "elu", "x where x ≥ 0, else eˣ - 1", lambda xp, g, out: g * (xp.minimum(_zero(xp, out), out) + 1), kernel=_elu,
+    elementwise=True,
+)  # fmt: skip  # 1 at 0
 
 _SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
@@ -130,7 +133,7 @@ def _selu_rule(xp, g, out):
     return xp.where(xp.less(out, _zero(xp, out)), g * (out + _SELU_SCALE * _SELU_ALPHA), g * _SELU_SCALE)  # 1.0507 at 0
 
 
-selu = unary("selu", "1.0507 · (x where x ≥ 0, else 1.6733 · (eˣ - 1))", _selu_rule, kernel=_selu)
+selu = unary("selu", "1.0507 · (x where x ≥ 0, else 1.6733 · (eˣ - 1))", _selu_rule, kernel=_selu, elementwise=True)
 
 
 def crelu(x: Any, axis: int = -1) -> Tensor:
@@ -175,7 +178,7 @@ gelu_tanh = unary(
 )
 
 
-@op(label="Sigmoid", closed=True)
+@op(label="Sigmoid", closed=True, elementwise=True)
 def silu(xp, x, beta):
     """x · sigmoid(beta · x)"""
     if xp.dtype(x).kind != "c":
@@ -226,11 +229,15 @@ def _check_axis(xp, x, axis, label):
     _floating(xp, x, label)
     rank = len(xp.shape(x))
     if not rank:
-        raise InvalidArgumentError(f"logits must have >= 1 dimension, got [] [Op:{label}]")
+        text = f"logits must have >= 1 dimension, got [] [Op:{label}]"
+        raise InvalidArgumentError(message(text, received="shape ()", expected="at least one axis, that of the classes"))
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(
+        text = (
             f"`dim` must be in the range [-{rank}, {rank}) where {rank} is the number of dimensions in the input. "
             f"Received: dim={axis}"
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"axis={axis} for an input of rank {rank}", expected=f"an axis from {-rank} to {rank - 1}")
         )
 
 
@@ -360,7 +367,8 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Tensor:
     shape, given = logits._array.shape, labels._array.shape
     label = "SparseSoftmaxCrossEntropyWithLogits"
     if not shape:
-        raise ValueError(f"`logits` cannot be a scalar. Received logits={logits.numpy()}`")
+        text = f"`logits` cannot be a scalar. Received logits={logits.numpy()}`"
+        raise ValueError(message(text, expected="logits of shape (…, classes)"))
     if len(given) != len(shape) - 1:
         raise ValueError(
             message(
@@ -371,18 +379,24 @@ def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Tensor:
         )
     if given != shape[:-1]:
         raise ValueError(
-            "`labels.shape` must equal `logits.shape` except for the last dimension. "
-            f"Received: labels.shape={given} and logits.shape={shape}"
+            message(
+                "`labels.shape` must equal `logits.shape` except for the last dimension. "
+                f"Received: labels.shape={given} and logits.shape={shape}",
+                received=f"labels {given}, logits {shape}",
+                expected=f"one class number for each row: labels of shape {shape[:-1]}",
+                fix="softmax_cross_entropy_with_logits takes one probability per class",
+            )
         )
     if labels.dtype not in (dtypes.int32, dtypes.int64):
         raise _refused(labels._array.dtype, label, "int32, int64", "Tlabels")
     if not shape[-1]:
-        raise InvalidArgumentError(f"Must have at least one class, but got logits shape {dims(shape)} [Op:{label}]")
+        text = f"Must have at least one class, but got logits shape {dims(shape)} [Op:{label}]"
+        raise InvalidArgumentError(message(text, expected="at least one class in the last axis"))
     loss = sparse_cross_entropy(_log_probabilities(logits, -1, label), labels)
     return elementwise.cast(loss, logits.dtype)
 
 
-@op
+@op(elementwise=True)
 def sigmoid_cross_entropy(xp, x, labels):
     """max(x, 0) - x · labels + log(1 + e^-|x|): the cross-entropy of sigmoid(x), without overflow or cancellation."""
     _floating(xp, x, "Sigmoid")
@@ -397,7 +411,7 @@ sigmoid_cross_entropy.vjp(
 )
 
 
-@op
+@op(elementwise=True)
 def weighted_cross_entropy(xp, x, labels, weight):
     """(1 - labels) · x + (1 + (weight - 1) · labels) · log(1 + e⁻ˣ): a sigmoid's, its positive part times a weight."""
     _floating(xp, x, "Sigmoid")
@@ -417,7 +431,14 @@ def same_shape(x: Tensor, y: Tensor, words: str) -> None:
     """Refuse two tensors of different shapes; ``words`` name them."""
     a, b = x._array.shape, y._array.shape
     if a != b:
-        raise ValueError(f"{words} must have the same shape, received ({a} vs {b}).")
+        raise ValueError(
+            message(
+                f"{words} must have the same shape, received ({a} vs {b}).",
+                received=f"shapes {a} and {b}",
+                expected="one shape for both",
+                fix="tf.reshape(labels, logits.shape), or labels[:, tf.newaxis]",
+            )
+        )
 
 
 def log_poisson_loss(targets: Any, log_input: Any, full: bool = False) -> Tensor:
@@ -464,15 +485,16 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, *, sta
     x = convert_to_tensor(x)
     number = isinstance(rate, (int, float, np.floating)) and not isinstance(rate, bool)
     if number and not 0 <= rate < 1:
-        raise ValueError(f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}")
+        text = f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
+        raise ValueError(message(text, received=f"rate={rate}", expected="the share to drop: 0 <= rate < 1"))
     if not x.dtype.is_floating:
-        raise ValueError(
-            f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={x.dtype}"
-        )
+        text = f"`x.dtype` must be a floating point tensor as `x` will be scaled. Received: x_dtype={x.dtype}"
+        raise ValueError(message(text, fix="tf.cast(x, tf.float32)"))
     if number and rate == 0:
         return x
     if not number and not (isinstance(rate, (Tensor, Variable, np.ndarray)) and not np.ndim(rate)):
-        raise ValueError(f"`rate` must be a scalar or scalar tensor. Received: rate={rate}")
+        text = f"`rate` must be a scalar or scalar tensor. Received: rate={rate}"
+        raise ValueError(message(text, received=f"rate={shown(rate)}", expected="one number: 0 <= rate < 1"))
     shape = _noise_shape(x._array.shape, noise_shape)
     keep = random.keep_mask(shape, np.float32(float(rate)), seed, stateless=stateless)
     if number:
@@ -507,10 +529,14 @@ def _noise_shape(shape: tuple[int, ...], noise_shape: Any) -> tuple[int, ...]:
 def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None) -> Tensor:
     """Rows of a table by index; several tables count as one below the other. Rows longer than max_norm are shortened."""
     if params is None:
-        raise ValueError("params must be specified")
+        text = "params must be specified"
+        raise ValueError(message(text, received="params=None", expected="a table of shape (rows, width), or a list of them"))
     if isinstance(params, (list, tuple)):
         if not params:
-            raise ValueError("Length of params is currently 0. Need at least one param.")
+            text = "Length of params is currently 0. Need at least one param."
+            raise ValueError(
+                message(text, received="an empty list", expected="a table of shape (rows, width), or a list of them")
+            )
         params = params[0] if len(params) == 1 else shapes.concatenate(*params, axis=0)
     ids = convert_to_tensor(ids)
     if not ids.dtype.is_integer:
@@ -537,10 +563,11 @@ def compute_average_loss(losses: Any, sample_weight: Any = None, global_batch_si
     """Σ losses · weights / batch size."""
     losses = convert_to_tensor(losses)
     if not losses._array.ndim:
-        raise ValueError(
+        text = (
             "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1. "
             f"Received per_example_loss={losses.numpy()} with rank 0"
         )
+        raise ValueError(message(text, expected="one loss per example: shape (batch,)"))
     kind = losses.dtype
     if sample_weight is not None:
         weights = elementwise.cast(convert_to_tensor(sample_weight), kind)
@@ -558,12 +585,15 @@ def compute_average_loss(losses: Any, sample_weight: Any = None, global_batch_si
 def _batch_size(size: Any) -> int:
     array = np.asarray(convert_to_tensor(size))
     if array.ndim:
-        raise ValueError(f"global_batch_size must be scalar.  Expected scalar shape, saw shape: {array.shape}.")
+        text = f"global_batch_size must be scalar.  Expected scalar shape, saw shape: {array.shape}."
+        raise ValueError(message(text, expected="one integer"))
     if array.dtype.kind not in "iu":
-        raise TypeError(
+        text = (
             'global_batch_size must be an integer.  Expected "x" to be integer type.  '
             f"Found: tensor of dtype {dtypes.of(array.dtype)}"
         )
+        raise TypeError(message(text, fix="tf.cast(global_batch_size, tf.int32)"))
     if array < 0:
-        raise InvalidArgumentError(f"global_batch_size must be non-negative. Received: {array}")
+        text = f"global_batch_size must be non-negative. Received: {array}"
+        raise InvalidArgumentError(message(text, received=f"global_batch_size={array}", expected="0 or more"))
     return int(array)

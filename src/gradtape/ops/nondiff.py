@@ -44,7 +44,8 @@ def unique(x: Any, index_type: Any) -> UniqueWithCounts:
     """The distinct values of a vector in order of first appearance, their indices and counts."""
     array = host(x)
     if array.ndim != 1:
-        raise InvalidArgumentError(message("unique expects a 1D vector. [Op:Unique]", received=f"shape {array.shape}"))
+        text = "unique expects a 1D vector. [Op:Unique]"
+        raise InvalidArgumentError(message(text, received=f"shape {array.shape}", fix="tf.unique(tf.reshape(x, [-1]))"))
     _, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
@@ -58,13 +59,18 @@ def unique(x: Any, index_type: Any) -> UniqueWithCounts:
 def searchsorted(rows: Any, values: Any, side: Any, out_type: Any) -> Tensor:
     """Where values would be inserted in sorted rows (the last axis), before or after equal elements."""
     if side not in ("left", "right"):
-        raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
+        text = f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'."
+        raise ValueError(message(text, expected="'left' or 'right'"))
     sequence, wanted = host(rows), host(values)
     if sequence.dtype != wanted.dtype:
         raise wrong_dtype(_Label("LowerBound" if side == "left" else "UpperBound"), 1, sequence.dtype, wanted.dtype)
     if sequence.shape[:-1] != wanted.shape[:-1] and sequence.ndim > 1:
         raise InvalidArgumentError(
-            f"Leading dimensions of sorted_sequence and values must match: {dims(sequence.shape)} vs. {dims(wanted.shape)}"
+            message(
+                f"Leading dimensions of sorted_sequence and values must match: {dims(sequence.shape)} vs. {dims(wanted.shape)}",
+                received=f"{sequence.shape} and {wanted.shape}",
+                expected="the same leading axes: one sequence per row of values",
+            )
         )
     kind = dtypes.numpy_dtype(out_type)
     if sequence.ndim == 1:
@@ -85,24 +91,28 @@ def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any,
     array = host(x)
     array = array.astype(np.int64) if array.dtype.kind not in "iu" else array
     if array.size and array.min() < 0:
-        raise InvalidArgumentError("Input arr must be non-negative! [Op:DenseBincount]")
+        text = "Input arr must be non-negative! [Op:DenseBincount]"
+        raise InvalidArgumentError(
+            message(text, received=f"{array.min()} in arr of shape {array.shape}", fix="count from 0: arr - tf.reduce_min(arr)")
+        )
     axis = axis if axis is None else integer(axis)
     if axis not in (None, 0, -1):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+        text = f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        raise ValueError(message(text, fix="axis=-1 counts in each row, axis=0 in the whole input"))
     size = int(array.max()) + 1 if array.size else 0
     size = max(size, integer(least)) if least is not None else size
     size = min(size, integer(most)) if most is not None else size
     if size < 0:
-        raise InvalidArgumentError(f"size ({size}) must be non-negative [Op:DenseBincount]")
+        text = f"size ({size}) must be non-negative [Op:DenseBincount]"
+        raise InvalidArgumentError(message(text, received=f"minlength={least}, maxlength={most}", expected="0 or more"))
     if axis is not None and array.ndim > 2:
-        raise InvalidArgumentError(f"Shape must be at most rank 2 but is rank {array.ndim} [Op:DenseBincount]")
+        text = f"Shape must be at most rank 2 but is rank {array.ndim} [Op:DenseBincount]"
+        raise InvalidArgumentError(message(text, received=f"shape {array.shape}", fix="tf.reshape(arr, [-1, arr.shape[-1]])"))
     heavy = None if weights is None else host(weights)
     if heavy is not None and heavy.shape != array.shape:
+        text = "`weights` must be the same shape as `arr` or a length-0 `Tensor` [Op:Bincount]"
         raise InvalidArgumentError(
-            message(
-                "`weights` must be the same shape as `arr` or a length-0 `Tensor` [Op:Bincount]",
-                received=f"{heavy.shape} and {array.shape}",
-            )
+            message(text, received=f"{heavy.shape} and {array.shape}", expected=f"weights of shape {array.shape}")
         )
     kind = dtypes.numpy_dtype(dtype) if heavy is None else heavy.dtype
     if kind.kind not in "iuf":
@@ -125,9 +135,9 @@ def histogram(values: Any, value_range: Any, bins: Any) -> np.ndarray:
     array, (low, high), number = host(values), host(value_range), integer(bins)
     if not low < high:
         text = "value_range should satisfy value_range[0] < value_range[1]"
-        raise InvalidArgumentError(message(text, received=f"[{low}, {high}]"))
+        raise InvalidArgumentError(message(text, received=f"[{low}, {high}]", expected="the lower limit first: [0.0, 1.0]"))
     if number <= 0:
-        raise InvalidArgumentError(f"nbins should be a positive number, but got '{number}'")
+        raise InvalidArgumentError(message(f"nbins should be a positive number, but got '{number}'", expected="1 bin or more"))
     scaled = (array - low) / (high - low)
     return np.clip(np.floor(scaled * number), 0, number - 1).astype(np.int64)
 
@@ -136,18 +146,23 @@ def invert_permutation(x: Any) -> Tensor:
     """The permutation that undoes x."""
     array = host(x)
     if array.ndim != 1:
-        raise InvalidArgumentError(
-            message("invert_permutation expects a 1D vector. [Op:InvertPermutation]", received=f"shape {array.shape}")
-        )
+        text = "invert_permutation expects a 1D vector. [Op:InvertPermutation]"
+        raise InvalidArgumentError(message(text, received=f"shape {array.shape}", expected="one axis"))
     array = array if array.size or hasattr(x, "dtype") else array.astype(np.int32)
     if array.dtype.kind not in "iu":
         raise not_allowed("InvertPermutation", array.dtype, "int32, int64")
     out = np.full_like(array, -1)
     for i, n in enumerate(array):
         if not 0 <= n < array.size:
-            raise InvalidArgumentError(f"{n} is not between 0 and {array.size} [Op:InvertPermutation]")
+            text = f"{n} is not between 0 and {array.size} [Op:InvertPermutation]"
+            raise InvalidArgumentError(
+                message(text, received=f"{array.tolist()}", expected=f"each of 0 to {array.size - 1} once")
+            )
         if out[n] != -1:
-            raise InvalidArgumentError(f"{n} is duplicated in the input. [Op:InvertPermutation]")
+            text = f"{n} is duplicated in the input. [Op:InvertPermutation]"
+            raise InvalidArgumentError(
+                message(text, received=f"{array.tolist()}", expected=f"each of 0 to {array.size - 1} once")
+            )
         out[n] = i
     return wrap(out)
 
@@ -156,7 +171,13 @@ def unravel_index(indices: Any, lengths: Any) -> Tensor:
     """Coordinates of flat positions in an array of the given shape."""
     array, shape = host(indices), integers(lengths)
     if array.size and (array.max() >= np.prod(shape, dtype=np.int64) or array.min() < 0):
-        raise InvalidArgumentError("index is out of bound as with dims [Op:UnravelIndex]")
+        raise InvalidArgumentError(
+            message(
+                "index is out of bound as with dims [Op:UnravelIndex]",
+                received=f"indices from {array.min()} to {array.max()} for dims {shape}",
+                expected="indices of elements of such a tensor",
+            )
+        )
     return wrap(np.stack(np.unravel_index(array, shape)).astype(array.dtype))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, dims
+from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import arguments, elementwise, matrix, reduce
 from gradtape.ops import shape as shapes
 from gradtape.values import dtypes
@@ -108,7 +108,8 @@ def local_response_normalization(x: Any, radius: Any = 5, bias: float = 1, alpha
     arguments.real_floating("LRN", x)
     shape = x._array.shape
     if len(shape) != 4:
-        raise InvalidArgumentError(f"in must be 4-dimensional [Op:LRN] (received shape {dims(shape)})")
+        text = f"in must be 4-dimensional [Op:LRN] (received shape {dims(shape)})"
+        raise InvalidArgumentError(message(text, received=f"shape {shape}", expected="(batch, height, width, channels)"))
     kind = x.dtype
     wide = elementwise.cast(x, dtypes.float32) if kind.size == 2 else x
     channel = np.arange(shape[-1])
@@ -125,14 +126,19 @@ def bias_add(xp, x, bias, *, channels_first=False):
     """x + bias, along the last axis or along axis 1."""
     shape, length = xp.shape(x), xp.shape(bias)
     if len(shape) < 2:
-        raise InvalidArgumentError(f"Input tensor must be at least 2D: {dims(shape)} [Op:BiasAdd]")
+        text = f"Input tensor must be at least 2D: {dims(shape)} [Op:BiasAdd]"
+        raise InvalidArgumentError(message(text, received=f"shape {shape}", expected="(batch, …, channels)"))
     if len(length) != 1:
-        raise InvalidArgumentError(f"Biases must be 1D: {dims(length)} [Op:BiasAdd]")
+        text = f"Biases must be 1D: {dims(length)} [Op:BiasAdd]"
+        raise InvalidArgumentError(message(text, received=f"bias of shape {length}", expected="one axis: a bias per channel"))
     axis, name = (1, "channel") if channels_first else (len(shape) - 1, "last")
     if length[0] != shape[axis]:
-        raise InvalidArgumentError(
+        text = (
             f"Must provide as many biases as the {name} dimension of the input tensor: {dims(length)} vs. {dims(shape)} "
             "[Op:BiasAdd]"
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"a bias of length {length[0]} for an input {shape}", expected=f"{shape[axis]} biases")
         )
     return xp.add(x, xp.reshape(bias, shape=(*length, *[1] * (len(shape) - axis - 1))))
 

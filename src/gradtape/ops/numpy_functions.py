@@ -403,7 +403,13 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
 @stands_for(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     if not np.iterable(indices_or_sections) and one(ary)._array.shape[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
+        raise ValueError(
+            message(
+                "array split does not result in an equal division",
+                received=f"an axis of length {one(ary)._array.shape[axis]} in {indices_or_sections} parts",
+                fix="np.array_split makes parts that differ by one",
+            )
+        )
     return array_split(ary, indices_or_sections, axis)
 
 

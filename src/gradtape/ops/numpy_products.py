@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.errors import message
 from gradtape.ops import contract, elementwise, reduce, shape
 from gradtape.ops.numpy_functions import (
     FUNCTIONS,
@@ -75,7 +76,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     else:
         left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     if [a._array.shape[i] for i in left] != [b._array.shape[i] for i in right]:
-        raise ValueError(f"shape-mismatch for sum: {a._array.shape} over {left} and {b._array.shape} over {right}")
+        text = f"shape-mismatch for sum: {a._array.shape} over {left} and {b._array.shape} over {right}"
+        raise ValueError(
+            message(text, received=f"axes={axes}", expected="the same lengths along the axes that are summed over")
+        )
     rows = tuple(i for i in range(a.ndim) if i not in left)
     columns = tuple(i for i in range(b.ndim) if i not in right)
     size = math.prod([a._array.shape[i] for i in left])
@@ -99,11 +103,13 @@ def _explicit(subscripts: str, ranks: list[int]) -> str:
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ValueError(f"einsum: {len(terms)} terms in {subscripts!r}, but {len(ranks)} operands.")
+        text = f"einsum: {len(terms)} terms in {subscripts!r}, but {len(ranks)} operands."
+        raise ValueError(message(text, received=f"{len(ranks)} operands", expected=f"{len(terms)}"))
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in subscripts]
     widths = [rank - len(term.replace("...", "")) if "..." in term else 0 for term, rank in zip(terms, ranks)]
     if any(w < 0 for w in widths) or any("..." not in t and len(t) != r for t, r in zip(terms, ranks)):
-        raise ValueError(f"einsum: the terms of {subscripts!r} do not fit operands of ranks {ranks}.")
+        text = f"einsum: the terms of {subscripts!r} do not fit operands of ranks {ranks}."
+        raise ValueError(message(text, received=f"operands of ranks {ranks}", expected="one letter per axis"))
     dots = "".join(free[: max(widths, default=0)])
     if not arrow:
         letters = sorted(c for c in set(left) - set(",.") if left.count(c) == 1)

@@ -26,7 +26,9 @@ import numpy as np
 
 from gradtape.core.callsite import warn_at_site
 from gradtape.core.context import thread
+from gradtape.core.cuts import leave
 from gradtape.core.variable import Variable
+from gradtape.errors import message
 from gradtape.ops import elementwise
 from gradtape.ops.numpy_functions import FUNCTIONS, Leaves, as_numpy, astype, common, leaves, one, our_dtype
 from gradtape.ops.numpy_products import matmul
@@ -60,15 +62,19 @@ def _tracked(value: Any) -> bool:
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     outs = kwargs.get("out") or ()
     if any(isinstance(o, (Tensor, Variable)) for o in outs) or (method == "at" and isinstance(inputs[0], (Tensor, Variable))):
-        raise TypeError(f"np.{ufunc.__name__} cannot write into a tensor, which is immutable.\n  Fix:      give out= an array.")
+        text = f"np.{ufunc.__name__} cannot write into a tensor, which is immutable."
+        raise TypeError(message(text, received="a tensor to write into", fix="give out= an array"))
     if ufunc in _OPERATORS and method == "__call__" and not kwargs and isinstance(inputs[0], (np.ndarray, np.generic)):
         return getattr(inputs[1], _OPERATORS[ufunc])(inputs[0])
     if any(_tracked(x) for x in inputs):
         try:
             return _recorded_ufunc(ufunc, method, inputs, kwargs)
         except Leaves:
+            name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            for x in inputs:
+                _leave(x, name)
             if ufunc not in _CONSTANT:
-                _warn(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+                _warn(name)
     return getattr(ufunc, method)(*[_read(x) for x in inputs], **{k: as_numpy(v) for k, v in kwargs.items()})
 
 
@@ -104,6 +110,8 @@ def _array_function(self: Any, function: Callable, types: Any, args: tuple, kwar
                 return _call(ours, args, kwargs)
             raise Leaves
         except Leaves:
+            for x in leaves((*args, *kwargs.values())):
+                _leave(x, _name(function))
             if function not in _CONSTANT:
                 _warn(_name(function))
     return function(*[as_numpy(x) for x in args], **{k: as_numpy(v) for k, v in kwargs.items()})
@@ -162,6 +170,11 @@ def _only_defaults(kwargs: dict) -> None:
 def _name(function: Callable) -> str:
     module = getattr(function, "__module__", "numpy") or "numpy"
     return f"{module.removeprefix('numpy').removeprefix('.') + '.' if module != 'numpy' else ''}{function.__name__}"
+
+
+def _leave(value: Any, name: str) -> None:
+    if isinstance(value, (Tensor, Variable)):
+        leave(value, f"np.{name}")
 
 
 def _warn(name: str) -> None:

@@ -43,7 +43,8 @@ def compiled(pattern: Any) -> re.Pattern:
     """A pattern for Python's engine from a string, bytes or a scalar string tensor in RE2's syntax."""
     array: Any = convert_to_tensor(pattern)._host()
     if array.ndim:
-        raise InvalidArgumentError(f"Pattern must be scalar, but received {list(array.shape)}")
+        text = f"Pattern must be scalar, but received {list(array.shape)}"
+        raise InvalidArgumentError(message(text, received=f"a pattern of shape {array.shape}", expected="one string"))
     return _compiled(array[()])
 
 
@@ -111,7 +112,8 @@ def rewriter(rewrite: Any) -> Callable[[re.Match], str]:
     """The replacement for a match: ``\\0`` to ``\\9`` are groups, ``\\\\`` is a backslash."""
     array: Any = convert_to_tensor(rewrite)._host()
     if array.ndim:
-        raise InvalidArgumentError(f"Rewrite must be scalar, but received {list(array.shape)}")
+        summary = f"Rewrite must be scalar, but received {list(array.shape)}"
+        raise InvalidArgumentError(message(summary, received=f"a rewrite of shape {array.shape}", expected="one string"))
     text = array[()].decode("utf-8", "surrogateescape")
 
     def new(match: re.Match) -> str:
@@ -125,7 +127,13 @@ def rewriter(rewrite: Any) -> Callable[[re.Match], str]:
 
     def checked(match: re.Match) -> str:
         if groups and max(groups) > match.re.groups:
-            raise InvalidArgumentError(f"Invalid rewrite pattern: {text}: it names group {max(groups)} of {match.re.groups}")
+            raise InvalidArgumentError(
+                message(
+                    f"Invalid rewrite pattern: {text}: it names group {max(groups)} of {match.re.groups}",
+                    received=f"{text!r} for a pattern of {match.re.groups} groups",
+                    fix="put the parts to keep into parentheses in the pattern",
+                )
+            )
         return new(match)
 
     return checked

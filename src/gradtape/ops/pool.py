@@ -169,7 +169,9 @@ def pool(
         for width, side in zip(pair, sides):
             if width > (k - 1) * d:
                 text = f"{side} padding {width} needs to be smaller than the window size {(k - 1) * d + 1} [Op:{label}]"
-                raise InvalidArgumentError(message(text, received=f"padding {pairs} of windows {size}"))
+                raise InvalidArgumentError(
+                    message(text, received=f"padding {pairs} of windows {size}", expected="padding smaller than the window")
+                )
     convolutions.positions(lengths, pairs, size, strides, dilations, label, empty=False)
     chosen = pick or (max_pool if kind == "MAX" else avg_pool)
     out = chosen(x, size=size, strides=strides, padding=pairs, dilations=dilations)
@@ -181,7 +183,8 @@ def max_pool_with_argmax(
 ) -> tuple[Tensor, Tensor]:
     """The largest element of each window and where it is."""
     if data_format != "NHWC":
-        raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: data_format={data_format}")
+        text = f"`data_format` values other than 'NHWC' are not supported. Received: data_format={data_format}"
+        raise ValueError(message(text, fix="tf.transpose(input, [0, 2, 3, 1]) puts the channels last"))
     where = {"size": size, "strides": strides, "padding": padding}
     at = pool(x, "MAX", 2, pick=functools.partial(max_pool_argmax, include_batch=include_batch), **where)
     return pool(x, "MAX", 2, **where), elementwise.cast(at, dtypes.as_dtype(dtype))
@@ -190,14 +193,19 @@ def max_pool_with_argmax(
 def dilation(x: Any, filters: Any, *, strides: Any, padding: str, data_format: str, dilations: Any) -> Tensor:
     """max over the window of x + filter, channel by channel: morphology in grey."""
     if data_format != "NHWC":
-        raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: data_format={data_format}")
+        text = f"`data_format` values other than 'NHWC' are not supported. Received: data_format={data_format}"
+        raise ValueError(message(text, fix="tf.transpose(input, [0, 2, 3, 1]) puts the channels last"))
     x = convert_to_tensor(x)
     w = convert_to_tensor(filters, dtype_hint=x.dtype)
     arguments.real_floating("Dilation2D", x)
     convolutions.check_array(x, 2, "Dilation2D")
     if w._array.ndim != 3 or w._array.shape[-1] != x._array.shape[-1]:
         raise InvalidArgumentError(
-            f"input and filter must have the same depth: {x._array.shape[-1]} vs {w._array.shape[-1:]} [Op:Dilation2D]"
+            message(
+                f"input and filter must have the same depth: {x._array.shape[-1]} vs {w._array.shape[-1:]} [Op:Dilation2D]",
+                received=f"input {x._array.shape}, filters {w._array.shape}",
+                expected=f"filters of shape (height, width, {x._array.shape[-1]})",
+            )
         )
     size = w._array.shape[:-1]
     strides = convolutions.per_axis(strides, 2, False, "strides")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.errors import message, shown
 from gradtape.ops.execution import on_the_host
 from gradtape.values import nest
 from gradtape.values.composite import Structured
@@ -25,11 +26,19 @@ def print(*inputs: Any, **kwargs: Any) -> None:
     summarize = kwargs.pop("summarize", 3)
     kwargs.pop("name", None)
     if kwargs:
-        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+        text = f"Unrecognized keyword arguments for tf.print: {kwargs}"
+        raise ValueError(message(text, received=f"{', '.join(kwargs)}", expected="output_stream, summarize, sep, end and name"))
     if not isinstance(sep, str):
-        raise TypeError(f"Expected a string for argument 'sep' not {sep!r}.")
+        text = f"Expected a string for argument 'sep' not {sep!r}."
+        raise TypeError(message(text, received=f"sep={sep!r}", expected="a string"))
     if not isinstance(summarize, (int, float, np.number)):
-        raise TypeError(f"Expected int for argument 'summarize' not {summarize!r}.")
+        raise TypeError(
+            message(
+                f"Expected int for argument 'summarize' not {summarize!r}.",
+                received=f"summarize={summarize!r}",
+                expected="how many elements to show at either end, or -1 for all",
+            )
+        )
     on_the_host("tf.print")
     text = sep.join(_shown(value, int(summarize)) for value in inputs)
     _write(text + ("\n" if end is None else end), output_stream)
@@ -44,7 +53,13 @@ def _write(text: str, stream: Any) -> None:
     elif callable(stream):  # logging.info and the like, which end the line themselves
         stream(text.rstrip("\n"))
     else:
-        raise ValueError(f"Unsupported output stream, logging level, or file.{stream}. Supported streams are {_STREAMS}.")
+        raise ValueError(
+            message(
+                f"Unsupported output stream, logging level, or file.{stream}. Supported streams are {_STREAMS}.",
+                received=shown(stream),
+                fix="output_stream=sys.stdout, or 'file:///tmp/log.txt'",
+            )
+        )
 
 
 class _Text:

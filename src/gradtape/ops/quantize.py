@@ -60,23 +60,40 @@ def checked(label: str, x: Any, low: Any, high: Any, bits: int, narrow: bool, pe
     x, low, high = (convert_to_tensor(value, dtypes.float32) for value in (x, low, high))
     if not 2 <= bits <= 16:
         text = f"num_bits must be between 2 and 16, inclusive [Op:{label}]"
-        raise InvalidArgumentError(message(text, received=str(bits)))
+        raise InvalidArgumentError(message(text, received=str(bits), expected="2 to 16"))
     for name, limit in (("min", low), ("max", high)):
         shape = limit._array.shape
         if not per_channel and shape:
-            raise InvalidArgumentError(f"`{name}` must be rank 0 but is rank {len(shape)} [Op:{label}]")
+            raise InvalidArgumentError(
+                message(
+                    f"`{name}` must be rank 0 but is rank {len(shape)} [Op:{label}]",
+                    received=f"{name} of shape {shape}",
+                    expected="one number",
+                    fix="fake_quant_with_min_max_vars_per_channel takes one per channel",
+                )
+            )
         if per_channel and shape != x._array.shape[-1:]:
             if len(shape) != 1:
-                raise InvalidArgumentError(f"`{name}` must be rank 1 but is rank {len(shape)} [Op:{label}]")
+                text = f"`{name}` must be rank 1 but is rank {len(shape)} [Op:{label}]"
+                raise InvalidArgumentError(
+                    message(text, received=f"{name} of shape {shape}", expected="one number per channel")
+                )
             expected = x._array.shape[-1] if x._array.ndim else dims(())
-            raise InvalidArgumentError(f"{name} has incorrect size, expected {expected} was {shape[0]} [Op:{label}]")
+            raise InvalidArgumentError(
+                message(
+                    f"{name} has incorrect size, expected {expected} was {shape[0]} [Op:{label}]",
+                    received=f"{name} of shape {shape} for inputs of shape {x._array.shape}",
+                    expected="one number per channel, the last axis",
+                )
+            )
     return fake_quantize(x, low, high, bits=bits, narrow=narrow)
 
 
 def constant_limits(label: str, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
     """Limits that are Python numbers, the lower one smaller."""
     if not low < high:
-        raise InvalidArgumentError(f"min has to be smaller than max, was: {low:g} >= {high:g} [Op:{label}]")
+        text = f"min has to be smaller than max, was: {low:g} >= {high:g} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"min={low:g}, max={high:g}", fix="min below max"))
     return np.float32(low), np.float32(high)  # type: ignore[return-value]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.ops import elementwise, indexing, partition
 from gradtape.ops.nondiff import host
 from gradtape.values import dtypes
@@ -38,7 +38,9 @@ class RaggedTensor(Structured):
     _uniform: int | None  # the length that all rows have by construction
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise ValueError(_PRIVATE)
+        raise ValueError(
+            message(_PRIVATE, fix="tf.ragged.constant([[1, 2], [3]]), or RaggedTensor.from_row_splits(values, splits)")
+        )
 
     @classmethod
     def _of(cls, values: Any, splits: np.ndarray, uniform: int | None = None) -> RaggedTensor:
@@ -53,10 +55,12 @@ class RaggedTensor(Structured):
     def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> RaggedTensor:
         """Rows from where they begin; the last split is where the last row ends."""
         if isinstance(row_splits, (list, tuple)) and not len(row_splits):
-            raise ValueError("row_splits tensor may not be empty.")
+            text = "row_splits tensor may not be empty."
+            raise ValueError(message(text, received="row_splits=[]", expected="one number more than rows, the first 0"))
         splits = _partition(row_splits, "row_splits")
         if not len(splits):
-            raise ValueError("row_splits tensor may not be empty.")
+            text = "row_splits tensor may not be empty."
+            raise ValueError(message(text, received="row_splits=[]", expected="one number more than rows, the first 0"))
         if validate:
             partition.check_splits(splits)
         return cls._checked(values, splits)
@@ -76,7 +80,10 @@ class RaggedTensor(Structured):
         """Rows from the number of the row of each value; these numbers never fall."""
         ids, values = _partition(value_rowids, "value_rowids"), _values(values)
         if len(ids) != _length(values):
-            raise ValueError(f"Shapes ({_length(values)},) and ({len(ids)},) are incompatible")
+            text = f"Shapes ({_length(values)},) and ({len(ids)},) are incompatible"
+            raise ValueError(
+                message(text, received=f"{len(ids)} ids for {_length(values)} values", expected="one row id per value")
+            )
         if (np.diff(ids) < 0).any() or (ids[:1] < 0).any():
             raise partition.invalid(
                 "from_value_rowids", f"\nvalue_rowids = {ids}", "numbers ≥ 0 that never fall", "RowPartition"
@@ -84,9 +91,10 @@ class RaggedTensor(Structured):
         last = int(ids[-1]) if len(ids) else -1
         count = last + 1 if nrows is None else int(host(nrows))
         if count < 0:
-            raise ValueError(f"Expected nrows >= 0; got {count}")
+            raise ValueError(message(f"Expected nrows >= 0; got {count}", received=f"nrows={count}", expected="0 or more"))
         if count <= last:
-            raise ValueError(f"Expected nrows >= value_rowids[-1] + 1; got nrows={count}, value_rowids[-1]={last}")
+            text = f"Expected nrows >= value_rowids[-1] + 1; got nrows={count}, value_rowids[-1]={last}"
+            raise ValueError(message(text, received=f"nrows={count}, value_rowids up to {last}", fix=f"nrows={last + 1}"))
         return cls._of(values, partition.starting_at_zero(np.bincount(ids, minlength=count).astype(ids.dtype)))
 
     @classmethod
@@ -115,10 +123,17 @@ class RaggedTensor(Structured):
         values, length = _values(values), int(host(uniform_row_length))
         total = _length(values)
         if length < 0:
-            raise ValueError("uniform_row_length must be >= 0.")
+            text = "uniform_row_length must be >= 0."
+            raise ValueError(message(text, received=f"uniform_row_length={length}", expected="0 or more"))
         count = (total // length if length else 0) if nrows is None else int(host(nrows))
         if count * length != total:
-            raise ValueError(f"uniform_row_length={length} times nrows={count} must equal nvals={total}")
+            raise ValueError(
+                message(
+                    f"uniform_row_length={length} times nrows={count} must equal nvals={total}",
+                    received=f"{total} values",
+                    expected=f"a multiple of {length} values" if length else "nrows= and no values, where rows are empty",
+                )
+            )
         return cls._of(values, np.arange(count + 1, dtype=np.int64) * length, length)
 
     @classmethod
@@ -153,7 +168,13 @@ class RaggedTensor(Structured):
         """Several levels of rows, the outermost first."""
         counts = [None] * len(nested_value_rowids) if nested_nrows is None else list(nested_nrows)
         if len(counts) != len(nested_value_rowids):
-            raise ValueError("`nested_nrows` must have the same length as `nested_value_rowids`")
+            raise ValueError(
+                message(
+                    "`nested_nrows` must have the same length as `nested_value_rowids`",
+                    received=f"{len(counts)} counts for {len(nested_value_rowids)} levels",
+                    expected="one count per level",
+                )
+            )
         pairs = list(zip(nested_value_rowids, counts))
         return _nested(lambda values, level: cls.from_value_rowids(values, *level), flat_values, pairs, "nested_value_rowids")
 
@@ -280,7 +301,8 @@ class RaggedTensor(Structured):
     def _axis(self, axis: Any, what: str = "axis") -> int:
         axis, rank = int(axis), self._rank
         if not -rank <= axis < rank:
-            raise ValueError(f"{what}={axis} out of bounds: expected {-rank}<={what}<{rank}")
+            text = f"{what}={axis} out of bounds: expected {-rank}<={what}<{rank}"
+            raise ValueError(message(text, received=f"{what}={axis}", expected=f"from {-rank} to {rank - 1}"))
         return axis % rank
 
     # The same rows around other values
@@ -289,7 +311,13 @@ class RaggedTensor(Structured):
         """The same rows of other values."""
         new_values = _values(new_values)
         if _length(new_values) != _length(self._values):
-            raise ValueError(f"Shapes ({_length(self._values)},) and ({_length(new_values)},) are incompatible")
+            raise ValueError(
+                message(
+                    f"Shapes ({_length(self._values)},) and ({_length(new_values)},) are incompatible",
+                    received=f"{_length(new_values)} values",
+                    expected=f"{_length(self._values)}, as many as there are",
+                )
+            )
         return RaggedTensor._of(new_values, self._splits, self._uniform)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
@@ -302,7 +330,8 @@ class RaggedTensor(Structured):
         """The same with splits of int32 or int64."""
         wanted = dtypes.as_dtype(dtype)
         if wanted not in (dtypes.int32, dtypes.int64):
-            raise ValueError(f"Argument `row_splits` dtype must be int32 or int64. Received {wanted!r}.")
+            text = f"Argument `row_splits` dtype must be int32 or int64. Received {wanted!r}."
+            raise ValueError(message(text, received=f"{wanted!r}", expected="tf.int32 or tf.int64"))
         values = self._values.with_row_splits_dtype(wanted) if isinstance(self._values, RaggedTensor) else self._values
         return RaggedTensor._of(values, self._splits.astype(wanted.numpy), self._uniform)
 
@@ -312,7 +341,13 @@ class RaggedTensor(Structured):
 
         outer, inner = self._axis(outer_axis, "outer_axis"), self._axis(inner_axis, "inner_axis")
         if outer > inner:
-            raise ValueError(f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis}).")
+            raise ValueError(
+                message(
+                    f"Expected outer_axis ({outer_axis}) to be less than or equal to inner_axis ({inner_axis}).",
+                    received=f"outer_axis={outer_axis}, inner_axis={inner_axis}",
+                    fix=f"merge_dims({inner_axis}, {outer_axis})",
+                )
+            )
         return ragged_dense.merged(self, outer, inner)
 
     # Leaving
@@ -359,10 +394,11 @@ class RaggedTensor(Structured):
         return (self[i] for i in range(len(self._splits) - 1))
 
     def __bool__(self) -> bool:
-        raise TypeError("RaggedTensor may not be used as a boolean.")
+        text = "RaggedTensor may not be used as a boolean."
+        raise TypeError(message(text, received=f"shape {self.shape}", fix="tf.reduce_any(x) or tf.reduce_all(x)"))
 
     def __hash__(self) -> int:
-        raise TypeError("RaggedTensor is unhashable.")
+        raise TypeError(message("RaggedTensor is unhashable.", received=f"shape {self.shape}", fix="use id(x) as the key"))
 
     def __repr__(self) -> str:
         if type(self.flat_values) is not Tensor:
@@ -399,8 +435,9 @@ def _values(values: Any) -> Any:
         return values
     values = convert_to_tensor(values)
     if not values._array.ndim:
+        text = "slice index 0 of dimension 0 out of bounds. [Op:StridedSlice]"
         raise InvalidArgumentError(
-            message("slice index 0 of dimension 0 out of bounds. [Op:StridedSlice]", received="a scalar as the values of rows")
+            message(text, received="a scalar as the values of rows", expected="values with at least one axis", fix="[value]")
         )
     return values
 
@@ -415,15 +452,18 @@ def _partition(value: Any, what: str) -> np.ndarray:
         return np.zeros(0, np.int64)
     tensor = convert_to_tensor(value, dtype_hint=None if hasattr(value, "dtype") else dtypes.int64)
     if tensor.dtype not in (dtypes.int32, dtypes.int64):
-        raise ValueError(message(f"{what} must have dtype int32 or int64", received=f"{tensor.dtype!r}"))
+        text = f"{what} must have dtype int32 or int64"
+        raise ValueError(message(text, received=f"{tensor.dtype!r}", fix=f"tf.cast({what}, tf.int64)"))
     if tensor._array.ndim != 1:
-        raise ValueError(f"Shape {tensor.shape} must have rank 1")
+        text = f"Shape {tensor.shape} must have rank 1"
+        raise ValueError(message(text, received=f"{what} of shape {tensor.shape}", expected="one axis"))
     return host(tensor)
 
 
 def _nested(make: Callable, flat_values: Any, levels: Any, what: str) -> Any:
     if isinstance(levels, Tensor):
-        raise TypeError(f"Argument `{what}` must be a list of Tensors. Received {levels}.")
+        text = f"Argument `{what}` must be a list of Tensors. Received {levels}."
+        raise TypeError(message(text, received=shown(levels), fix=f"{what}=[levels]"))
     values = flat_values
     for level in reversed(list(levels)):
         values = make(values, level)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import indexing, partition, shape
 from gradtape.ops.nondiff import host
 from gradtape.ops.ragged import RaggedTensor, gather_rows, row_range
@@ -22,15 +22,26 @@ from gradtape.values.tensor import Tensor, wrap
 def from_tensor(x: Tensor, lengths: Any, padding: Any, ragged_rank: int, splits_dtype: Any) -> RaggedTensor:
     """The rows of a dense tensor, cut to lengths, or without their padding."""
     if lengths is not None and padding is not None:
-        raise ValueError("Specify argument `lengths` or `padding`, but not both.")
-    if not isinstance(ragged_rank, int):
-        raise TypeError(f"Argument `ragged_rank` must be an int. Received {ragged_rank}.")
-    if ragged_rank <= 0:
-        raise ValueError(f"Argument `ragged_rank` must be greater than 0. Received {ragged_rank}.")
-    if x._array.ndim <= 1:
         raise ValueError(
+            message(
+                "Specify argument `lengths` or `padding`, but not both.",
+                received="lengths and padding",
+                fix="lengths= says how long rows are, padding= what fills them up: give one",
+            )
+        )
+    if not isinstance(ragged_rank, int):
+        text = f"Argument `ragged_rank` must be an int. Received {ragged_rank}."
+        raise TypeError(message(text, received=f"ragged_rank={ragged_rank!r}", expected="an int of 1 or more"))
+    if ragged_rank <= 0:
+        text = f"Argument `ragged_rank` must be greater than 0. Received {ragged_rank}."
+        raise ValueError(message(text, received=f"ragged_rank={ragged_rank}", expected="1 or more"))
+    if x._array.ndim <= 1:
+        text = (
             "The rank of a RaggedTensor must be greater than 1, i.e., a list of scalars won't have ragged dimensions. "
             f"Received argument `tensor` with rank {x._array.ndim}."
+        )
+        raise ValueError(
+            message(text, received=f"shape {x._array.shape}", fix="tensor[tf.newaxis, :] makes one row of a vector")
         )
     x.shape.with_rank_at_least(ragged_rank + 1)
     integers = dtypes.as_dtype(splits_dtype).numpy
@@ -40,6 +51,7 @@ def from_tensor(x: Tensor, lengths: Any, padding: Any, ragged_rank: int, splits_
                 message(
                     "If Argument `lengths` is a tuple of row_lengths, argument `ragged_rank` must be len(lengths)",
                     received=f"{len(lengths)} levels of lengths and ragged_rank={ragged_rank}",
+                    fix=f"ragged_rank={len(lengths)}, or leave it out",
                 )
             )
         return _cut_to_nested(x, [_vector(level).astype(integers) for level in lengths])
@@ -48,7 +60,13 @@ def from_tensor(x: Tensor, lengths: Any, padding: Any, ragged_rank: int, splits_
     elif lengths is not None:
         kept = np.clip(_vector(lengths), 0, x._array.shape[ragged_rank]).ravel()
         if len(kept) != int(np.prod(x._array.shape[:ragged_rank])):
-            raise ValueError(f"Shapes {x.shape[:ragged_rank]} and {np.shape(kept)} are incompatible")
+            raise ValueError(
+                message(
+                    f"Shapes {x.shape[:ragged_rank]} and {np.shape(kept)} are incompatible",
+                    received=f"{len(kept)} lengths for shape {x._array.shape}",
+                    expected=f"one for each of the {int(np.prod(x._array.shape[:ragged_rank]))} rows",
+                )
+            )
     else:
         return uniform_rows(leading_rows(x, ragged_rank), x._array.shape[: ragged_rank + 1], integers)
     length = x._array.shape[ragged_rank]
@@ -75,7 +93,8 @@ def uniform_rows(values: Any, lengths: tuple[int, ...], integers: Any) -> Any:
 def _vector(lengths: Any) -> np.ndarray:
     array = host(convert_to_tensor(lengths, dtype_hint=dtypes.int64))
     if array.dtype not in (np.int32, np.int64):
-        raise ValueError(f"lengths must have dtype int32 or int64; received {array.dtype}")
+        text = f"lengths must have dtype int32 or int64; received {array.dtype}"
+        raise ValueError(message(text, received=f"lengths of {array.dtype}", fix="tf.cast(lengths, tf.int64)"))
     return array
 
 
@@ -93,7 +112,8 @@ def _shortened(ragged: Any, lengths: np.ndarray, depth: int) -> Any:
         return RaggedTensor._of(_shortened(ragged._values, lengths, depth - 1), ragged._splits)
     starts = ragged._splits[:-1]
     if lengths.shape != starts.shape:
-        raise ValueError(f"Shapes {starts.shape} and {lengths.shape} are incompatible")
+        text = f"Shapes {starts.shape} and {lengths.shape} are incompatible"
+        raise ValueError(message(text, received=f"{lengths.shape[0]} lengths", expected=f"{starts.shape[0]}, one per row"))
     kept = np.clip(lengths, 0, np.diff(ragged._splits))
     return RaggedTensor._of(gather_rows(ragged._values, partition.runs(starts, kept)), partition.starting_at_zero(kept))
 
@@ -102,7 +122,13 @@ def _without_padding(x: Tensor, padding: Any, ragged_rank: int) -> np.ndarray:
     """The lengths of rows up to their last element that is no padding."""
     pad, array = convert_to_tensor(padding, x.dtype), host(x)
     if pad._array.shape != array.shape[ragged_rank + 1 :]:
-        raise ValueError(f"Shapes {pad.shape} and {TensorShape(array.shape[ragged_rank + 1 :])} are incompatible")
+        raise ValueError(
+            message(
+                f"Shapes {pad.shape} and {TensorShape(array.shape[ragged_rank + 1 :])} are incompatible",
+                received=f"padding of shape {pad.shape}",
+                expected=f"shape {array.shape[ragged_rank + 1 :]}, that of one element of a row",
+            )
+        )
     differs = np.asarray(array != host(pad))
     differs = differs.any(tuple(range(ragged_rank + 1, array.ndim))).reshape(-1, array.shape[ragged_rank])
     return (differs * np.arange(1, differs.shape[1] + 1)).max(1, initial=0)
@@ -111,12 +137,11 @@ def _without_padding(x: Tensor, padding: Any, ragged_rank: int) -> np.ndarray:
 def from_sparse(sparse: Any, splits_dtype: Any) -> RaggedTensor:
     """The rows of a SparseTensor whose elements stand at the beginning of each row, in order."""
     if not isinstance(sparse, SparseTensor):
-        raise TypeError(
-            f"Argument `st_input` must be of type SparseTensor, but is of type {type(sparse).__name__}."
-        )
+        text = f"Argument `st_input` must be of type SparseTensor, but is of type {type(sparse).__name__}."
+        raise TypeError(message(text, received=shown(sparse), fix="tf.RaggedTensor.from_tensor(x) takes dense tensors"))
     indices, lengths = host(sparse.indices), host(sparse.dense_shape)
     if len(lengths) != 2:
-        raise ValueError("rank(st_input) must be 2.")
+        raise ValueError(message("rank(st_input) must be 2.", received=f"shape {lengths}", expected="two axes"))
     rows, places = indices[:, 0], indices[:, 1]
     counts = np.bincount(rows, minlength=lengths[0])
     if (np.diff(rows) < 0).any() or (places != partition.columns(partition.starting_at_zero(counts))).any():
@@ -141,8 +166,9 @@ def to_tensor(ragged: RaggedTensor, default_value: Any, wanted: Any) -> Tensor:
     lengths = _dense_shape(ragged, wanted)
     inner = lengths[levels + 1 :]
     if inner != flat._array.shape[1:]:
+        text = f"rt_input.shape and shape={dims(lengths)} are incompatible: inner axes {flat.shape[1:]} are uniform"
         raise InvalidArgumentError(
-            f"rt_input.shape and shape={dims(lengths)} are incompatible: inner axes {flat.shape[1:]} are uniform"
+            message(text, received=f"shape={lengths}", expected=f"{flat._array.shape[1:]} for the inner axes")
         )
     place = partition.layout(ragged._nested(), lengths[: levels + 1])
     default = _default(default_value, flat)
@@ -158,10 +184,11 @@ def _default(value: Any, flat: Tensor) -> Tensor:
     default = convert_to_tensor(value, flat.dtype)
     if default._array.ndim >= flat._array.ndim:
         text = dims(default._array.shape), dims(flat._array.shape), default._array.ndim, flat._array.ndim
-        raise InvalidArgumentError(
+        text = (
             f"default_value.shape={text[0]} and rt_input.flat_values.shape={text[1]} are incompatible: "
             f"default_value.rank = {text[2]}  must be less than rt_input.flat_values.rank = {text[3]}"
         )
+        raise InvalidArgumentError(message(text, expected="a scalar, or the shape of one inner value"))
     return default
 
 
@@ -175,8 +202,9 @@ def _dense_shape(ragged: RaggedTensor, wanted: Any) -> tuple[int, ...]:
     )
     if len(asked) != len(bounds):
         text = "[" + ",".join("?" if n is None else str(n) for n in asked) + "]"
+        text = f"rt_input.shape and shape={text} are incompatible: rt_input.rank = {len(bounds)} but shape.rank = {len(asked)}"
         raise InvalidArgumentError(
-            f"rt_input.shape and shape={text} are incompatible: rt_input.rank = {len(bounds)} but shape.rank = {len(asked)}"
+            message(text, received=f"shape={shown(wanted)}", expected=f"{len(bounds)} lengths; None takes the longest row")
         )
     return tuple([b if a is None else a for a, b in zip(asked, found)])
 
@@ -280,20 +308,23 @@ def _read_inner(ragged: RaggedTensor, items: list) -> Any:
 def _plain(part: slice) -> slice:
     start, stop, step = (None if n is None else int(n) for n in (part.start, part.stop, part.step))
     if step == 0:
-        raise InvalidArgumentError("strides[0] must be non-zero")
+        text = "strides[0] must be non-zero"
+        raise InvalidArgumentError(message(text, received=f"{part}", fix="1 takes every row, -1 goes backwards"))
     return slice(start, stop, step)
 
 
 def _row(item: Any, length: int) -> int:
     """An index as a number from 0."""
     if not hasattr(item, "__index__"):
-        raise TypeError(
+        text = (
             "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
             f"indices, got {item!r}"
         )
+        raise TypeError(message(text, received=shown(item), fix="tf.gather(x, indices) picks several rows"))
     at = item.__index__()
     if not -length <= at < length:
-        raise IndexError(message(f"Row key {at} out of bounds", received=f"{length} rows"))
+        text = f"Row key {at} out of bounds"
+        raise IndexError(message(text, received=f"{length} rows", expected=f"a row from {-length} to {length - 1}"))
     return at % length
 
 

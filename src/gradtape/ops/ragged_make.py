@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.ops import partition, shape
 from gradtape.ops.arguments import indices as as_indices
 from gradtape.ops.arguments import integer
@@ -23,27 +23,42 @@ def constant(pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any,
     integers = dtypes.as_dtype(splits_dtype).numpy
     if not _is_list(pylist):
         if ragged_rank:
-            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}")
+            text = f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}"
+            raise ValueError(message(text, received=f"pylist={shown(pylist)}, a scalar", fix="ragged_rank=0, or a nested list"))
         if inner_shape:
-            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with dim(inner_shape)={len(inner_shape)}")
+            text = f"Invalid pylist={pylist!r}: incompatible with dim(inner_shape)={len(inner_shape)}"
+            raise ValueError(
+                message(text, received=f"pylist={shown(pylist)}, a scalar", fix="leave inner_shape out, or give a nested list")
+            )
         return convert_to_tensor(pylist, dtype)
     if ragged_rank is not None and ragged_rank < 0:
-        raise ValueError(f"Invalid ragged_rank={ragged_rank}: must be nonnegative")
+        text = f"Invalid ragged_rank={ragged_rank}: must be nonnegative"
+        raise ValueError(message(text, received=f"ragged_rank={ragged_rank}", expected="0 or more"))
     depth, deepest = _scalar_depth(pylist), _max_depth(pylist)
     depth = depth if depth is not None else deepest
     if deepest > depth:
-        raise ValueError(f"Invalid pylist={pylist!r}: empty list nesting is greater than scalar value nesting")
+        text = f"Invalid pylist={pylist!r}: empty list nesting is greater than scalar value nesting"
+        raise ValueError(message(text, received=f"pylist={shown(pylist)}", expected="empty lists no deeper than the numbers"))
     if inner_shape is not None:
         inner = tuple(int(n) for n in inner_shape)
         levels = depth - 1 - len(inner) if ragged_rank is None else ragged_rank
         if ragged_rank is not None and _scalar_depth(pylist) is not None and levels + len(inner) != depth - 1:
-            raise ValueError(f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank} and inner_shape={inner}")
+            raise ValueError(
+                message(
+                    f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank} and inner_shape={inner}",
+                    received=f"pylist={shown(pylist)}",
+                    expected="ragged_rank and the rank of inner_shape to add up to the nesting",
+                )
+            )
     else:
         levels = max(depth - 1, 0) if ragged_rank is None else ragged_rank
         if levels > 0 and levels >= depth and _scalar_depth(pylist) is not None:
-            raise ValueError(
+            text = (
                 f"pylist has scalar values depth {depth}, but ragged_rank={levels} requires scalar value depth greater "
                 f"than {levels}"
+            )
+            raise ValueError(
+                message(text, received=f"pylist={shown(pylist)}, ragged_rank={levels}", expected=f"ragged_rank below {depth}")
             )
         inner = _uniform_inner(pylist, levels)
     nested, flat = [], list(pylist)
@@ -80,7 +95,8 @@ def _scalar_depth(value: Any) -> int | None:
         return 0
     depths = {depth for depth in map(_scalar_depth, value) if depth is not None}
     if len(depths) > 1:
-        raise ValueError(f"all scalar values must have the same nesting depth in {value!r}")
+        text = f"all scalar values must have the same nesting depth in {value!r}"
+        raise ValueError(message(text, received=f"pylist={shown(value)}", expected="all numbers at one depth: [[1, 2], [3]]"))
     return depths.pop() + 1 if depths else None
 
 
@@ -97,7 +113,8 @@ def _uniform_inner(pylist: Any, levels: int) -> tuple[int, ...]:
     while flat and all(map(_is_list, flat)):
         lengths.append(len(flat[0]))
         if any(len(row) != lengths[0] for row in flat[1:] if not lengths[1:]):
-            raise ValueError(message("inner values have inconsistent shape", received=f"{flat[:4]!r}"))
+            text = "inner values have inconsistent shape"
+            raise ValueError(message(text, received=f"{flat[:4]!r}", expected="inner lists of one length"))
         flat = [element for row in flat for element in row]
     return tuple(lengths)
 
@@ -113,13 +130,19 @@ def ranges(starts: Any, limits: Any, deltas: Any, dtype: Any, splits_dtype: Any)
     widest = max([part.dtype for part in parts], key=_KINDS.index)
     arrays = [host(part).astype(widest.numpy) for part in parts]
     if any(array.ndim > 1 for array in arrays):
-        raise InvalidArgumentError("starts, limits and deltas must be scalars or vectors")
+        text = "starts, limits and deltas must be scalars or vectors"
+        raise InvalidArgumentError(
+            message(text, received=f"shapes {[array.shape for array in arrays]}", expected="numbers or vectors")
+        )
     sizes = {len(array) for array in arrays if array.ndim}
     if len(sizes) > 1:
-        raise InvalidArgumentError("starts, limits, and deltas must have the same shape")
+        text = "starts, limits, and deltas must have the same shape"
+        raise InvalidArgumentError(
+            message(text, received=f"lengths {sorted(sizes)}", expected="one length for all, or single numbers")
+        )
     start, limit, delta = np.broadcast_arrays(*map(np.atleast_1d, arrays))
     if (delta == 0).any():
-        raise InvalidArgumentError("Requires delta != 0")
+        raise InvalidArgumentError(message("Requires delta != 0", received="a delta of 0", expected="deltas that are not 0"))
     steps = np.ceil((limit.astype(np.float64) - start) / delta)
     lengths = np.maximum(steps, 0).astype(dtypes.as_dtype(splits_dtype).numpy)
     splits = partition.starting_at_zero(lengths)
@@ -140,7 +163,8 @@ def stack_dynamic_partitions(data: Any, partitions: Any, num_partitions: Any) ->
         )
     flat = numbers.ravel()
     if ((flat < 0) | (flat >= count)).any():
-        raise InvalidArgumentError(message("partitions must be less than num_partitions", received=f"{flat.tolist()[:8]}"))
+        text = "partitions must be less than num_partitions"
+        raise InvalidArgumentError(message(text, received=f"{flat.tolist()[:8]}", expected=f"numbers from 0 to {count - 1}"))
     rows = shape.reshape(x, shape=(flat.size, *x._array.shape[numbers.ndim :]))
     lengths = np.bincount(flat, minlength=count).astype(numbers.dtype)
     return RaggedTensor._of(gather_rows(rows, np.argsort(flat, kind="stable")), partition.starting_at_zero(lengths))
@@ -153,7 +177,13 @@ def map_flat_values(op: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     def flat(value: Any) -> Any:
         if isinstance(value, RaggedTensor):
             if template and not _same(template[0], value):
-                raise InvalidArgumentError("partitions have incompatible row_splits: the arguments have different rows")
+                raise InvalidArgumentError(
+                    message(
+                        "partitions have incompatible row_splits: the arguments have different rows",
+                        received="ragged tensors whose rows differ in length",
+                        expected="the same row_splits in all of them",
+                    )
+                )
             template.append(value)
             return value.flat_values
         return type(value)(map(flat, value)) if isinstance(value, (list, tuple)) else value
@@ -190,9 +220,11 @@ def segment_ids_to_row_splits(segment_ids: Any, num_segments: Any, out_type: Any
     """The splits of rows from the row of every element."""
     ids = host(convert_to_tensor(segment_ids, dtype_hint=dtypes.int64))
     if ids.dtype not in (np.int32, np.int64):
-        raise ValueError("segment_ids must have dtype int32 or int64")
+        text = "segment_ids must have dtype int32 or int64"
+        raise ValueError(message(text, received=f"{ids.dtype}", fix="tf.cast(segment_ids, tf.int64)"))
     if ids.ndim != 1:
-        raise ValueError(f"Shape {ids.shape} must have rank 1")
+        text = f"Shape {ids.shape} must have rank 1"
+        raise ValueError(message(text, received=f"segment_ids of shape {ids.shape}", expected="one axis"))
     counts = np.bincount(ids, minlength=0 if num_segments is None else int(host(num_segments)))
     splits = partition.starting_at_zero(counts)
     return wrap(splits.astype(ids.dtype if out_type is None else dtypes.as_dtype(out_type).numpy))
@@ -201,11 +233,13 @@ def segment_ids_to_row_splits(segment_ids: Any, num_segments: Any, out_type: Any
 def _splits(splits: Any) -> np.ndarray:
     array = host(convert_to_tensor(splits, dtype_hint=dtypes.int64))
     if array.dtype not in (np.int32, np.int64):
-        raise ValueError("splits must have dtype int32 or int64")
+        text = "splits must have dtype int32 or int64"
+        raise ValueError(message(text, received=f"{array.dtype}", fix="tf.cast(splits, tf.int64)"))
     if array.ndim != 1:
-        raise ValueError(f"Shape {array.shape} must have rank 1")
+        text = f"Shape {array.shape} must have rank 1"
+        raise ValueError(message(text, received=f"splits of shape {array.shape}", expected="one axis"))
     if not len(array):
-        raise ValueError("Invalid row_splits: []")
+        raise ValueError(message("Invalid row_splits: []", received="[]", expected="one number more than rows, the first 0"))
     return array
 
 

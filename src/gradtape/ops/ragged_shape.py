@@ -25,7 +25,8 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
         return shapes.expand_dims(input, axis=axis)
     axis, rank = integer(axis), input._rank
     if not -rank - 1 <= axis <= rank:
-        raise ValueError(f"axis={axis} out of bounds: expected {-rank - 1}<=axis<{rank + 1}")
+        text = f"axis={axis} out of bounds: expected {-rank - 1}<=axis<{rank + 1}"
+        raise ValueError(message(text, received=f"axis={axis} for rank {rank}", expected=f"an axis from {-rank - 1} to {rank}"))
     axis %= rank + 1
     if axis == 0:
         return expand_first(input)
@@ -37,7 +38,8 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Any:
 def squeeze(input: RaggedTensor, axis: Any = None, name: str | None = None) -> Any:
     """Without these axes, which have length 1."""
     if axis is None:
-        raise ValueError("Ragged.squeeze must have an axis argument.")
+        text = "Ragged.squeeze must have an axis argument."
+        raise ValueError(message(text, received="axis=None", fix="axis=0, or any other axis of length 1"))
     out: Any = input
     for at in sorted({input._axis(a) for a in integers(axis)}, reverse=True):
         out = _squeezed(out, at)
@@ -51,7 +53,10 @@ def _squeezed(value: Any, axis: int) -> Any:
         return value.with_values(_squeezed(value._values, axis - 1))
     lengths = np.diff(value._splits) if axis else np.array([len(value._splits) - 1])
     if (lengths != 1).any():
-        raise InvalidArgumentError(message(f"Can not squeeze axis {axis}.", received=f"lengths {lengths.tolist()[:8]}"))
+        text = f"Can not squeeze axis {axis}."
+        raise InvalidArgumentError(
+            message(text, received=f"lengths {lengths.tolist()[:8]}", expected="length 1 everywhere along the axis")
+        )
     return value._values
 
 
@@ -64,10 +69,12 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
     ranks = {part._rank if isinstance(part, RaggedTensor) else part._array.ndim for part in parts}
     if len(ranks) > 1:
         shown = next(p.shape for p in parts[1:] if p.shape.rank != parts[0].shape.rank)
-        raise ValueError(f"Shape {shown} must have rank {parts[0].shape.rank}")
+        text = f"Shape {shown} must have rank {parts[0].shape.rank}"
+        raise ValueError(message(text, received=f"ranks {sorted(ranks)}", expected=f"rank {parts[0].shape.rank} in all"))
     rank, at = ranks.pop(), integer(axis)
     if not -rank <= at < rank:
-        raise ValueError(f"axis={at} out of bounds: expected {-rank}<=axis<{rank}")
+        text = f"axis={at} out of bounds: expected {-rank}<=axis<{rank}"
+        raise ValueError(message(text, received=f"axis={at} for rank {rank}", expected=f"an axis from {-rank} to {rank - 1}"))
     return _joined(parts, at % rank)
 
 
@@ -85,7 +92,13 @@ def _joined(parts: list, axis: int) -> Any:
         side_by_side = gather_rows(rows, np.arange(count * many).reshape(many, count).T.ravel())
         return RaggedTensor._of(side_by_side._values, side_by_side._splits[::many])
     if any((part._splits != ragged[0]._splits).any() for part in ragged):
-        raise InvalidArgumentError("Inputs must have identical ragged splits")
+        raise InvalidArgumentError(
+            message(
+                "Inputs must have identical ragged splits",
+                received="ragged tensors whose rows differ in length",
+                expected="the same row lengths in all, to join along an inner axis",
+            )
+        )
     return ragged[0].with_values(_joined([part._values for part in ragged], axis - 1))
 
 
@@ -109,14 +122,14 @@ def _same_row_count(parts: list[RaggedTensor]) -> None:
     at = next((i for i, count in enumerate(counts) if count != counts[0]), 0)
     if at:
         text = f"Input tensors at index 0 (=x) and {at} (=y) have incompatible shapes."
-        raise InvalidArgumentError(message(text, received=f"numbers of rows {counts}"))
+        raise InvalidArgumentError(message(text, received=f"numbers of rows {counts}", expected="one number of rows in all"))
 
 
 def stack(values: Any, axis: Any = 0, name: str = "stack") -> Any:
     """Ragged tensors joined along a new axis."""
     parts = [value if isinstance(value, RaggedTensor) else convert_to_tensor(value) for value in values]
     if not parts:
-        raise ValueError("rt_inputs may not be empty.")
+        raise ValueError(message("rt_inputs may not be empty.", received="an empty list", expected="one tensor or more"))
     rank = parts[0]._rank if isinstance(parts[0], RaggedTensor) else parts[0]._array.ndim
     at = integer(axis) + (rank + 1 if integer(axis) < 0 else 0)
     if rank == 0:
@@ -132,7 +145,8 @@ def tile(input: RaggedTensor, multiples: Any, name: str | None = None) -> Ragged
     """Repeated along each axis."""
     counts = integers(multiples)
     if len(counts) != input._rank:
-        raise ValueError(f"Shapes ({len(counts)},) and ({input._rank},) are incompatible")
+        text = f"Shapes ({len(counts)},) and ({input._rank},) are incompatible"
+        raise ValueError(message(text, received=f"multiples {counts} for rank {input._rank}", expected="one count per axis"))
     out = input
     for axis, count in enumerate(counts):
         if count != 1:
@@ -153,7 +167,7 @@ def _emptied(value: Any, axis: int) -> Any:
 def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> list:
     """Parts along the first axis: so many equal ones, or ones of the given lengths."""
     if value._axis(axis):
-        raise ValueError(message("A ragged tensor is split along its first axis only.", received=f"axis={axis}"))
+        raise ValueError(message("A ragged tensor is split along its first axis only.", received=f"axis={axis}", fix="axis=0"))
     rows, sizes = len(value._splits) - 1, integers(num_or_size_splits)
     if np.ndim(num_or_size_splits) == 0:
         if sizes[0] <= 0 or rows % sizes[0]:
@@ -161,11 +175,13 @@ def split(value: RaggedTensor, num_or_size_splits: Any, axis: Any = 0, num: int 
                 message(
                     "Cannot exactly split the `axis` dimension of `value` with the given `num_or_size_split`.",
                     received=f"{rows} rows and {sizes[0]} parts",
+                    fix=f"a number that divides {rows}, or a list of sizes that add up to {rows}",
                 )
             )
         sizes = (rows // sizes[0],) * sizes[0]
     if sum(sizes) != rows:
-        raise InvalidArgumentError(f"The lengths {sizes} do not add up to {rows} rows")
+        text = f"The lengths {sizes} do not add up to {rows} rows"
+        raise InvalidArgumentError(message(text, received=f"sizes {sizes}", expected=f"{rows} in all"))
     ends = np.cumsum((0, *sizes))
     return [gather_rows(value, np.arange(start, end)) for start, end in itertools.pairwise(ends)]
 
@@ -210,8 +226,11 @@ def gather(
         return _gather_in_rows(as_ragged(params), as_ragged(indices if _is_ragged(indices) else convert_to_tensor(indices)))
     if batch or at:
         raise ValueError(
-            message("tf.gather of ragged tensors works along the first axis, or with batch_dims=1 along the second.",
-                    received=f"axis={at}, batch_dims={batch}")
+            message(
+                "tf.gather of ragged tensors works along the first axis, or with batch_dims=1 along the second.",
+                received=f"axis={at}, batch_dims={batch}",
+                fix="x.to_tensor() first, or tf.gather row by row in tf.map_fn",
+            )
         )  # fmt: skip
     if isinstance(indices, RaggedTensor):
         return indices.with_flat_values(gather(params, indices.flat_values))
@@ -231,7 +250,10 @@ def _check_rows(where: np.ndarray, count: Any) -> None:
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         length = np.broadcast_to(count, where.shape)[at]
-        raise InvalidArgumentError(f"indices{list(at) if at else ''} = {where[at]} is not in [0, {length})")
+        text = f"indices{list(at) if at else ''} = {where[at]} is not in [0, {length})"
+        raise InvalidArgumentError(
+            message(text, received=f"indices of shape {where.shape}", expected=f"rows from 0 to {length - 1}")
+        )
 
 
 def _gather_in_rows(params: RaggedTensor, indices: RaggedTensor) -> RaggedTensor:
@@ -258,10 +280,12 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     data = data if isinstance(data, RaggedTensor) else convert_to_tensor(data)
     mask = mask if isinstance(mask, RaggedTensor) else convert_to_tensor(mask, dtypes.bool_)
     if mask.dtype is not dtypes.bool_:
-        raise ValueError(f"Tensor conversion requested dtype bool for Tensor with dtype {mask.dtype.name}")
+        text = f"Tensor conversion requested dtype bool for Tensor with dtype {mask.dtype.name}"
+        raise ValueError(message(text, received=f"{mask.dtype!r}", fix="tf.cast(mask, tf.bool)"))
     rank = mask._rank if isinstance(mask, RaggedTensor) else mask._array.ndim
     if not rank:
-        raise ValueError("mask cannot be scalar.")
+        text = "mask cannot be scalar."
+        raise ValueError(message(text, received="a mask of shape ()", expected="a mask with at least one axis"))
     return _masked(data, mask, rank)
 
 
@@ -274,7 +298,10 @@ def _masked(data: Any, mask: Any, rank: int) -> Any:
         return gather_rows(data, np.flatnonzero(kept))
     data, mask = as_ragged(data), as_ragged(mask)
     if not np.array_equal(data._splits, mask._splits):
-        raise InvalidArgumentError(message("Inputs must have identical ragged splits", received="data and mask that differ"))
+        text = "Inputs must have identical ragged splits"
+        raise InvalidArgumentError(
+            message(text, received="data and mask that differ", expected="a mask whose rows are as long as the data's")
+        )
     if rank > 2:
         return data.with_values(_masked(data._values, mask._values, rank - 1))
     before = np.append(0, np.cumsum(host(mask._values))).astype(mask._splits.dtype)  # how many are kept up to each element

@@ -28,6 +28,7 @@ from gradtape.ops.execution import staging
 from gradtape.ops.reparameterized import gamma_sample
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.placement import placed
 from gradtape.values.shape import TensorShape, as_tuple
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
@@ -111,9 +112,8 @@ def index(value: Any, what: str) -> int:
     try:
         return operator.index(value)
     except TypeError as error:
-        raise TypeError(
-            message(f"The {what} must be an integer.", received=f"{value!r} of type {type(value).__name__}")
-        ) from error
+        text = f"The {what} must be an integer."
+        raise TypeError(message(text, received=f"{value!r} of type {type(value).__name__}", fix="int(value)")) from error
 
 
 # Inside vectorized_map
@@ -166,7 +166,8 @@ def lengths_of(shape: Any) -> tuple[int, ...]:
         )
     lengths = tuple(int(n) for n in array)
     if any(n < 0 for n in lengths):
-        raise InvalidArgumentError(message(f"Dimension {min(lengths)} must be >= 0", received=f"shape {lengths}"))
+        text = f"Dimension {min(lengths)} must be >= 0"
+        raise InvalidArgumentError(message(text, received=f"shape {lengths}", expected="lengths of 0 or more"))
     return lengths
 
 
@@ -186,12 +187,16 @@ def _parameter(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
     try:
         return convert_to_tensor(value, dtype)
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise ValueError(message(f"{name}: {error}", fix=f"tf.cast({name}, {dtype!r})")) from None
 
 
 def accepted(dtype: dtypes.DType, accepted: tuple[dtypes.DType, ...]) -> ValueError:
     return ValueError(
-        f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are ({', '.join(map(repr, accepted))})."
+        message(
+            f"Argument `dtype` got invalid value {dtype}. Accepted dtypes are ({', '.join(map(repr, accepted))}).",
+            received=f"dtype={dtype!r}",
+            expected=f"one of {', '.join(map(repr, accepted))}",
+        )
     )
 
 
@@ -215,11 +220,11 @@ def uniform_from(source: Source, shape: Any, minval: Any, maxval: Any, dtype: dt
     """Uniform in [minval, maxval), integers too."""
     size = lengths_of(shape)
     if dtype.is_integer:
-        return wrap(_integers(source, size, minval, maxval, dtype))
+        return placed(wrap(_integers(source, size, minval, maxval, dtype)))
     numpy = _floating(dtype).numpy
     unit = source(lambda key, counter: philox.uniform(key, counter, size, numpy), _reserved(size))
     if isinstance(minval, (int, float)) and minval == 0 and maxval in (None, 1):
-        return wrap(unit)
+        return placed(wrap(unit))
     low = _parameter(minval, dtype, "min")
     high = _parameter(1 if maxval is None else maxval, dtype, "max")
     out = _between(unit, low, high)
@@ -238,7 +243,8 @@ def _integers(source: Source, shape: tuple[int, ...], minval: Any, maxval: Any, 
     high = convert_to_tensor(maxval, dtype)._array
     for bound, name in ((low, "minval"), (high, "maxval")):
         if bound.ndim:
-            raise InvalidArgumentError(f"{name} must be 0-D, got shape {dims(bound.shape)}")
+            text = f"{name} must be 0-D, got shape {dims(bound.shape)}"
+            raise InvalidArgumentError(message(text, received=f"{name} of shape {bound.shape}", expected="one number"))
     if low >= high:
         raise InvalidArgumentError(
             message(f"Need minval < maxval, got {low} >= {high}", expected="integers from minval up to, not including, maxval")
@@ -256,9 +262,12 @@ def full_range(source: Source, shape: Any, dtype: dtypes.DType) -> Tensor:
     """Every bit pattern of an integer dtype, equally likely."""
     if dtype not in _WHOLE:
         words = ", ".join(kind.name for kind in _WHOLE)
-        raise InvalidArgumentError(f"Value for attr 'dtype' of {dtype.word} is not in the list of allowed values: {words}")
+        text = f"Value for attr 'dtype' of {dtype.word} is not in the list of allowed values: {words}"
+        raise InvalidArgumentError(
+            message(text, received=f"dtype={dtype!r}", expected="an integer type: tf.int32, tf.int64, tf.uint32 or tf.uint64")
+        )
     size = lengths_of(shape)
-    return wrap(source(lambda key, counter: philox.integers(key, counter, size, dtype.numpy), _reserved(size)))
+    return placed(wrap(source(lambda key, counter: philox.integers(key, counter, size, dtype.numpy), _reserved(size))))
 
 
 def categorical_from(source: Source, logits: Any, num_samples: Any, dtype: dtypes.DType) -> Tensor:
@@ -268,9 +277,11 @@ def categorical_from(source: Source, logits: Any, num_samples: Any, dtype: dtype
     scores = convert_to_tensor(logits)
     number = convert_to_tensor(num_samples, dtypes.int32)._array
     if number.ndim:
-        raise InvalidArgumentError(f"num_samples should be a scalar, got shape {dims(number.shape)}")
+        text = f"num_samples should be a scalar, got shape {dims(number.shape)}"
+        raise InvalidArgumentError(message(text, received=f"num_samples of shape {number.shape}", expected="one number"))
     if number < 0:
-        raise InvalidArgumentError(f"num_samples should be non-negative, got {number}")
+        text = f"num_samples should be non-negative, got {number}"
+        raise InvalidArgumentError(message(text, received=f"num_samples={number}", expected="0 or more"))
     if type(scores) is BatchedTensor:
         return _categorical_of_batch(source, scores, int(number), dtype)
     running = _running_weights(scores)
@@ -280,7 +291,7 @@ def categorical_from(source: Source, logits: Any, num_samples: Any, dtype: dtype
         heights = philox.uniform(key, counter, size, np.dtype(np.float64)) * running[:, -1:]
         return _first_above(running, heights).astype(dtype.numpy)
 
-    return wrap(source(sample, _categorical_blocks(*size)))
+    return placed(wrap(source(sample, _categorical_blocks(*size))))
 
 
 def _categorical_blocks(rows: int, number: int) -> int:
@@ -309,11 +320,13 @@ def _check_logits(logits: Tensor) -> None:
             message(f"logits should be a matrix, got shape {dims(array.shape)}", fix="add a batch axis: logits[None, :]")
         )
     if not logits.dtype.is_floating:
-        raise InvalidArgumentError(
-            f"Value for attr 'T' of {logits.dtype.word} is not in the list of allowed values: half, bfloat16, float, double"
-        )
+        text = f"Value for attr 'T' of {logits.dtype.word} is not in the list of allowed values: half, bfloat16, float, double"
+        raise InvalidArgumentError(message(text, fix="tf.cast(logits, tf.float32)"))
     if not array.shape[1]:
-        raise InvalidArgumentError("num_classes should be positive, got 0")
+        text = "num_classes should be positive, got 0"
+        raise InvalidArgumentError(
+            message(text, received=f"logits of shape {array.shape}", expected="(batch, classes) with at least one class")
+        )
 
 
 def _running_weights(logits: Tensor) -> np.ndarray:
@@ -326,6 +339,7 @@ def _running_weights(logits: Tensor) -> np.ndarray:
             message(
                 "logits must be finite or -inf, with at least one finite value per row",
                 received=f"a row whose largest logit is {top[~np.isfinite(top)][0]}",
+                fix="mask classes with -inf, and leave one in each row",
             )
         )
     return np.exp(wide - top).cumsum(axis=1)
@@ -355,7 +369,7 @@ def _refused(label: str, sample: np.ndarray, parameter: Tensor) -> Tensor:
             )
         )
 
-    return record_custom(label, refuse, wrap(sample), [parameter], [])
+    return record_custom(label, refuse, placed(wrap(sample)), [parameter], [])
 
 
 def _per_parameter(sample: Any, source: Source, leading: tuple[int, ...], parameter: np.ndarray) -> np.ndarray:
@@ -406,13 +420,16 @@ def binomial_from(source: Source, shape: Any, counts: Any, probs: Any, dtype: An
     chance = np.asarray(convert_to_tensor(probs)).astype(np.float64)
     _positive(trials, "counts")
     if not ((chance >= 0) & (chance <= 1)).all():
-        raise InvalidArgumentError(message("probs must lie in [0, 1]", received=f"{chance.min()} to {chance.max()}"))
+        text = "probs must lie in [0, 1]"
+        raise InvalidArgumentError(
+            message(text, received=f"{chance.min()} to {chance.max()}", expected="probabilities, from 0 to 1")
+        )
 
     def sample(key: int, counter: int) -> np.ndarray:
         drawn = philox.numpy_generator(key, counter).binomial(trials.astype(np.int64), chance, size)
         return np.asarray(drawn).astype(kind.numpy)
 
-    return wrap(source(sample, _reserved(size)))
+    return placed(wrap(source(sample, _reserved(size))))
 
 
 def shuffled_from(source: Source, value: Any) -> Tensor:
@@ -425,7 +442,7 @@ def shuffled_from(source: Source, value: Any) -> Tensor:
     order = source(lambda key, counter: philox.permutation(key, counter, length), -(-(length - 1) // 4))
     if thread.batch:  # another order for each element
         return elementwise.stop_gradient(indexing.take(tensor, wrap(order), axis=0, batch_dims=0))
-    return wrap(array[order])
+    return placed(wrap(array[order]))
 
 
 # Functions with the process's streams
@@ -453,7 +470,8 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes
     if kind not in SAMPLED:
         raise accepted(kind, SAMPLED)
     if maxval is None and kind.is_integer:
-        raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
+        text = f"Must specify maxval for integer dtype {kind!r}"
+        raise ValueError(message(text, received="maxval=None", fix="maxval=10 draws from minval to 9"))
     return uniform_from(_streams.source("uniform", kind, seed), shape, minval, maxval, kind)
 
 
@@ -506,9 +524,8 @@ def seed_pair(seed: Any) -> np.ndarray:
     """A seed of two integers as an array."""
     array = np.asarray(convert_to_tensor(seed))
     if array.dtype.kind not in "iu":
-        raise InvalidArgumentError(
-            f"Value for attr 'Tseed' of {dtypes.of(array.dtype).word} is not in the list of allowed values: int32, int64"  # type: ignore[union-attr]
-        )
+        text = f"Value for attr 'Tseed' of {dtypes.of(array.dtype).word} is not in the list of allowed values: int32, int64"
+        raise InvalidArgumentError(message(text, fix="seed=[1, 2], two integers"))
     if array.shape != (2,):
         raise InvalidArgumentError(message(f"seed must have shape [2], not {dims(array.shape)}", fix="seed=[7, 11]"))
     return array

@@ -26,7 +26,11 @@ def _check_updates(where: Tensor, updates: Tensor, full: tuple[int, ...], label:
     *lead, depth = where._array.shape or (None,)
     if depth is None or depth > len(full):
         raise InvalidArgumentError(
-            f"Index innermost dimension length must be <= shape rank; saw: {depth} vs. {len(full)} [Op:{label}]"
+            message(
+                f"Index innermost dimension length must be <= shape rank; saw: {depth} vs. {len(full)} [Op:{label}]",
+                received=f"indices of shape {where._array.shape} into shape {full}",
+                expected=f"at most {len(full)} numbers per index, in the last axis",
+            )
         )
     if updates._array.shape != (*lead, *full[depth:]):
         raise InvalidArgumentError(
@@ -50,8 +54,9 @@ def _check_places(where: Tensor, full: tuple[int, ...], label: str) -> None:
     bad = ((array < 0) | (array >= np.array(full[: array.shape[-1]], np.int64))).any(-1)
     if bad.any():
         at = tuple(int(i) for i in np.argwhere(bad)[0])
+        text = f"indices{list(at)} = {array[at].tolist()} does not index into shape {dims(full)} [Op:{label}]"
         raise InvalidArgumentError(
-            f"indices{list(at)} = {array[at].tolist()} does not index into shape {dims(full)} [Op:{label}]"
+            message(text, received=f"indices of shape {array.shape}", expected=f"places inside {full}, counted from 0")
         )
 
 

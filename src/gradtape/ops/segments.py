@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import RECORDED, op
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, shape
 from gradtape.ops.arguments import REAL, not_allowed
 from gradtape.ops.arguments import indices as as_indices
@@ -130,14 +130,19 @@ def _check_dtype(label: str, x: Tensor) -> None:
 def _segment_count(value: Any, label: str) -> int:
     array = np.asarray(convert_to_tensor(value)._host())
     if array.ndim:
-        raise InvalidArgumentError(f"num_segments should be a scalar, not shape {dims(array.shape)} [Op:{label}]")
+        text = f"num_segments should be a scalar, not shape {dims(array.shape)} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=shown(value), expected="one integer"))
     if array.dtype.kind not in "iu":
-        raise InvalidArgumentError(
+        text = (
             f"Value for attr 'Tnumsegments' of {convert_to_tensor(value).dtype.word} is not in the list of allowed values: "
             f"int32, int64 [Op:{label}]"
         )
+        raise InvalidArgumentError(message(text, received=shown(value), fix="tf.cast(num_segments, tf.int32)"))
     if array < 0:
-        raise InvalidArgumentError(f"Input num_segments == {array} must not be negative. [Op:{label}]")
+        text = f"Input num_segments == {array} must not be negative. [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=shown(value), expected="0 or more", fix="tf.reduce_max(segment_ids) + 1")
+        )
     return int(array)
 
 
@@ -149,23 +154,40 @@ def sorted_segments(label: str, reduction: Callable) -> Callable:
         _check_dtype(label, x)
         known = np.asarray(ids._host())
         if not x._array.ndim:
-            raise InvalidArgumentError(f"input must be at least rank 1 [Op:{label}]")
+            text = f"input must be at least rank 1 [Op:{label}]"
+            raise InvalidArgumentError(message(text, received="data of shape ()", expected="at least one axis"))
         if known.ndim != 1:
-            raise InvalidArgumentError(message(f"segment_ids should be a vector. [Op:{label}]", received=f"{known.shape}"))
+            raise InvalidArgumentError(
+                message(
+                    f"segment_ids should be a vector. [Op:{label}]",
+                    received=f"{known.shape}",
+                    fix="one id per row of data; the unsorted_segment functions take ids of more axes",
+                )
+            )
         if known.shape != x._array.shape[:1]:
             raise InvalidArgumentError(
                 message(
                     f"segment_ids should be the same size as dimension 0 of input. [Op:{label}]",
                     received=f"ids {known.shape}, data {x._array.shape}",
+                    expected=f"{x._array.shape[0]} ids, one per row of data",
                 )
             )
         if known.size and known[0] < 0:
-            raise InvalidArgumentError(
+            text = (
                 f"Segment id {known[0]} out of range [0, {known[-1] + 1}), possibly because 'segment_ids' input is not sorted. "
                 f"[Op:{label}]"
             )
+            raise InvalidArgumentError(
+                message(text, received=f"segment_ids from {known.min()} to {known.max()}", expected="ids from 0, sorted")
+            )
         if (known[1:] < known[:-1]).any():
-            raise InvalidArgumentError(f"segment ids are not increasing [Op:{label}]")
+            raise InvalidArgumentError(
+                message(
+                    f"segment ids are not increasing [Op:{label}]",
+                    received=f"segment_ids {shown(known)}",
+                    fix="sort data and ids by tf.argsort(ids), or use the unsorted_segment function of the same name",
+                )
+            )
         return reduction(x, ids, int(known[-1]) + 1 if known.size else 0)
 
     return reduce
@@ -180,14 +202,22 @@ def unsorted_segments(label: str, reduction: Callable) -> Callable:
         lead = ids._array.ndim
         if x._array.shape[:lead] != ids._array.shape:
             raise InvalidArgumentError(
-                f"data.shape = {dims(x._array.shape)} does not start with segment_ids.shape = {dims(ids._array.shape)} "
-                f"[Op:{label}]"
+                message(
+                    f"data.shape = {dims(x._array.shape)} does not start with segment_ids.shape = {dims(ids._array.shape)} "
+                    f"[Op:{label}]",
+                    received=f"data {x._array.shape}, segment_ids {ids._array.shape}",
+                    expected="one id per element, or per row, of data",
+                )
             )
         known = ids._array if type(ids) is Tensor else None
         if known is not None and known.size and known.max() >= count:
             at = tuple(int(i) for i in np.argwhere(known >= count)[0])
             raise InvalidArgumentError(
-                f"segment_ids{list(at) if at else ''} = {known[at]} is out of range [0, {count}) [Op:{label}]"
+                message(
+                    f"segment_ids{list(at) if at else ''} = {known[at]} is out of range [0, {count}) [Op:{label}]",
+                    received=f"segment_ids up to {known.max()}, num_segments={count}",
+                    fix=f"num_segments={known.max() + 1}",
+                )
             )
         if lead != 1:
             size = int(np.prod(ids._array.shape, dtype=np.int64))

@@ -26,7 +26,7 @@ def _is_sparse(x: Any) -> bool:
 def _supported(dtype: dtypes.DType, what: str) -> None:
     if dtype.name not in _SUPPORTED:
         known = ", ".join(f"tf.{name}" for name in _SUPPORTED)
-        raise TypeError(f"{what} dtype `{dtype!r}` not in supported dtypes: `{known}`.")
+        raise TypeError(message(f"{what} dtype `{dtype!r}` not in supported dtypes: `{known}`.", fix="tf.cast(x, tf.int64)"))
 
 
 def _groups(x: Any, check_order: bool) -> tuple[tuple[int, ...], Groups]:
@@ -53,9 +53,12 @@ def _check_order(indices: np.ndarray) -> None:
     rows = indices.tolist()
     for i, (before, after) in enumerate(itertools.pairwise(rows), 1):
         if after < before:
-            raise InvalidArgumentError(
+            text = (
                 f"indices[{i}] = {dims(tuple(after))} is out of order. Many sparse ops require sorted indices.\n"
                 "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+            )
+            raise InvalidArgumentError(
+                message(text, received=f"indices {dims(tuple(before))}, then {dims(tuple(after))}", fix="tf.sparse.reorder(x)")
             )
 
 
@@ -63,7 +66,7 @@ def combine(function: Callable[[set, set], set], a: Any, b: Any, check_order: bo
     """The sets of a and b, pair by pair, as a SparseTensor of sorted elements."""
     a, b = (x if _is_sparse(x) else convert_to_tensor(x) for x in (a, b))
     if a.dtype is not b.dtype:
-        raise TypeError(f"Types don't match, {a.dtype!r} vs {b.dtype!r}.")
+        raise TypeError(message(f"Types don't match, {a.dtype!r} vs {b.dtype!r}.", fix=f"tf.cast(b, {a.dtype!r})"))
     _supported(a.dtype, "'a' has invalid")
     (lead, left), (other, right) = _groups(a, check_order), _groups(b, check_order)
     if lead != other:
@@ -89,7 +92,7 @@ def combine(function: Callable[[set, set], set], a: Any, b: Any, check_order: bo
 def size(a: Any, check_order: bool) -> Any:
     """How many distinct elements each set of a SparseTensor has."""
     if not _is_sparse(a):
-        raise TypeError(f"Expected `SparseTensor`, got {a}.")
+        raise TypeError(message(f"Expected `SparseTensor`, got {a}.", fix="tf.sparse.from_dense(x)"))
     _supported(a.dtype, "Invalid")
     lead, found = _groups(a, check_order)
     counts = np.zeros(lead, np.int32)

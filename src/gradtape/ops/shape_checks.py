@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gradtape.errors import message
 from gradtape.ops.checks import assert_rank_in
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
@@ -37,27 +38,47 @@ def _required(tensor: Tensor, lengths: Any, label: str, text: str | None) -> lis
     prefix = f"{text}.  " if text else ""
     if not isinstance(lengths, Iterable):
         raise ValueError(
-            f"{prefix}Tensor {label}.  Specified shape must be an iterable.  An iterable has the attribute `__iter__` or "
-            f"`__getitem__`.  Received specified shape: {lengths}"
+            message(
+                f"{prefix}Tensor {label}.  Specified shape must be an iterable.  An iterable has the attribute `__iter__` or "
+                f"`__getitem__`.  Received specified shape: {lengths}",
+                received=f"{lengths!r}",
+                expected="a list or tuple of lengths and names: (x, ('N', 3))",
+            )
         )
     wanted = list(lengths)
     for i, length in enumerate(wanted):
         if i and any(length is sign or (isinstance(length, str) and length == sign) for sign in _LEADING):
             raise ValueError(
-                f"{prefix}Tensor {label} specified shape index {i}.  Symbol `...` or `*` for a variable number of unspecified "
-                "dimensions is only allowed as the first entry"
+                message(
+                    f"{prefix}Tensor {label} specified shape index {i}.  Symbol `...` or `*` for a variable number of "
+                    "unspecified dimensions is only allowed as the first entry",
+                    received=f"{lengths!r}",
+                    fix="move it to the front: ('...', 'N', 3)",
+                )
             )
     shape = tensor._array.shape
     if wanted and wanted[0] in _LEADING:
         wanted = wanted[1:]
         if len(shape) < len(wanted):
-            raise ValueError(f"{prefix}Tensor {label} must have rank at least {len(wanted)}.  Received rank {len(shape)}")
+            raise ValueError(
+                message(
+                    f"{prefix}Tensor {label} must have rank at least {len(wanted)}.  Received rank {len(shape)}",
+                    received=f"shape {shape}",
+                    expected=f"at least {len(wanted)} axes",
+                )
+            )
         return list(zip(range(len(shape) - len(wanted), len(shape)), wanted))
     if len(wanted) < 2:  # a scalar counts as one element
         assert_rank_in(tensor, (0, 1), message=text)
         return [(0, wanted[0] if wanted else 1)]
     if len(shape) != len(wanted):
-        raise ValueError(f"{prefix}Tensor {label} must have rank {len(wanted)}.  Received rank {len(shape)}, shape {shape}")
+        raise ValueError(
+            message(
+                f"{prefix}Tensor {label} must have rank {len(wanted)}.  Received rank {len(shape)}, shape {shape}",
+                received=f"shape {shape}",
+                expected=f"{len(wanted)} axes",
+            )
+        )
     return list(enumerate(wanted))
 
 
@@ -71,6 +92,8 @@ def _check(tensor: Tensor, axis: int, length: Any, label: str, known: dict, pref
     else:
         wanted, source = known.setdefault(length, (found, f"Specified by tensor {label} dimension {axis}"))
     if found != wanted:
-        raise ValueError(
-            f"{prefix}{source}.  Tensor {label} dimension {axis} must have size {wanted}.  Received size {found}, shape {shape}"
+        text = (
+            f"{prefix}{source}.  Tensor {label} dimension {axis} must have size {wanted}.  "
+            f"Received size {found}, shape {shape}"
         )
+        raise ValueError(message(text, received=f"shape {shape}", expected=f"{wanted} at axis {axis}"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, fourier, indexing, reduce, shape, windows
 from gradtape.ops.arguments import integer, integers
 from gradtape.values import dtypes
@@ -65,10 +65,12 @@ def frame(x: Any, length: Any, step: Any, pad_end: bool = False, pad_value: Any 
     x = convert_to_tensor(x)
     length, step, ndim = _size(length, "frame_length"), _size(step, "frame_step"), x._array.ndim
     if not ndim:
-        raise ValueError("Argument signal must have rank at least 1, received a scalar")
+        text = "Argument signal must have rank at least 1, received a scalar"
+        raise ValueError(message(text, received=shown(x), expected="a signal of shape (…, samples)"))
     axis = integer(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of range for a signal of rank {ndim}")
+        text = f"axis {axis} is out of range for a signal of rank {ndim}"
+        raise ValueError(message(text, received=f"axis={axis}", expected=f"an axis from {-ndim} to {ndim - 1}"))
     axis %= ndim
     if pad_end:
         samples = x._array.shape[axis]
@@ -85,9 +87,10 @@ def frame(x: Any, length: Any, step: Any, pad_end: bool = False, pad_value: Any 
 def _size(value: Any, name: str) -> int:
     array = np.asarray(convert_to_tensor(value))
     if array.ndim:
-        raise ValueError(f"{name} must be a scalar, received shape {array.shape}")
+        text = f"{name} must be a scalar, received shape {array.shape}"
+        raise ValueError(message(text, received=f"{name}={shown(value)}", expected="one integer"))
     if array.dtype.kind not in "iu" or array <= 0:
-        raise InvalidArgumentError(message(f"{name} must be a positive integer", received=f"{array}"))
+        raise InvalidArgumentError(message(f"{name} must be a positive integer", received=f"{array}", expected="1 or more"))
     return int(array)
 
 
@@ -95,10 +98,12 @@ def add_overlapping(x: Any, step: Any) -> Tensor:
     """`overlap_and_add` with its arguments checked."""
     x = convert_to_tensor(x)
     if x._array.ndim < 2:
-        raise ValueError(f"Shape {dims(x._array.shape)} must have rank at least 2")
+        text = f"Shape {dims(x._array.shape)} must have rank at least 2"
+        raise ValueError(message(text, received=f"shape {x._array.shape}", expected="(…, frames, frame_length)"))
     count = np.asarray(convert_to_tensor(step))
     if count.dtype.kind not in "iu":
-        raise ValueError(f"frame_step must be an integer. Got {dtypes.of(count.dtype)!r}")
+        text = f"frame_step must be an integer. Got {dtypes.of(count.dtype)!r}"
+        raise ValueError(message(text, received=f"frame_step={shown(step)}", fix="int(frame_step)"))
     return overlap_and_add(x, step=_size(step, "frame_step"))
 
 
@@ -115,7 +120,8 @@ def stft(
     """The spectra of windowed frames: (…, frames, fft_length // 2 + 1)."""
     x = convert_to_tensor(x)
     if not x._array.ndim:
-        raise ValueError("Argument signals must have rank at least 1, received a scalar")
+        text = "Argument signals must have rank at least 1, received a scalar"
+        raise ValueError(message(text, received=shown(x), expected="signals of shape (…, samples)"))
     size = _size(length, "frame_length")
     framed = _windowed(frame(x, size, step, pad_end), size, window)
     return fourier.last_axes("rfft", framed, 1, [_power_of_two(size) if fft_length is None else integer(fft_length)])
@@ -131,7 +137,10 @@ def inverse_stft(
     """Frames from their spectra, windowed and added up where they overlap."""
     x = convert_to_tensor(x)
     if x._array.ndim < 2:
-        raise ValueError(f"Shape {dims(x._array.shape)} must have rank at least 2")
+        text = f"Shape {dims(x._array.shape)} must have rank at least 2"
+        raise ValueError(
+            message(text, received=f"shape {x._array.shape}", expected="(…, frames, bins), as tf.signal.stft gives it")
+        )
     size = _size(length, "frame_length")
     points = _power_of_two(size) if fft_length is None else integer(fft_length)
     real = fourier.resize(fourier.last_axes("irfft", x, 1, [points]), -1, size)
@@ -174,19 +183,30 @@ def dct(x: Any, kind: int = 2, n: Any = None, axis: int = -1, norm: str | None =
 
 def _check_dct(x: Tensor, kind: int, n: Any, axis: int, norm: str | None) -> None:
     if axis != -1:
-        raise NotImplementedError(f"axis must be -1. Got: {axis}")
+        text = f"axis must be -1. Got: {axis}"
+        raise NotImplementedError(
+            message(text, received=f"axis={axis}", fix="tf.experimental.numpy.moveaxis puts another axis last")
+        )
     if n is not None and n < 1:
-        raise ValueError("n should be a positive integer or None")
+        text = "n should be a positive integer or None"
+        raise ValueError(message(text, received=f"n={n}", expected="the length to cut or pad to: 1 or more"))
     if kind not in (1, 2, 3, 4):
-        raise ValueError("Types I, II, III and IV (I)DCT are supported.")
+        text = "Types I, II, III and IV (I)DCT are supported."
+        raise ValueError(message(text, received=f"type={kind}", expected="1, 2, 3 or 4"))
     if norm not in (None, "ortho"):
-        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+        text = f"Unknown normalization. Expected None or 'ortho', got: {norm}"
+        raise ValueError(message(text, received=f"norm={norm!r}", expected="None or 'ortho'"))
     if kind == 1 and norm == "ortho":
-        raise ValueError("Normalization is not supported for the Type-I DCT.")
+        text = "Normalization is not supported for the Type-I DCT."
+        raise ValueError(message(text, received="type=1, norm='ortho'", fix="norm=None, or another type"))
     if not x._array.ndim or (kind == 1 and (n or x._array.shape[-1]) < 2):
-        raise ValueError("Type-I DCT requires the dimension to be greater than one.")
+        text = "Type-I DCT requires the dimension to be greater than one."
+        raise ValueError(
+            message(text, received=f"shape {x._array.shape}, n={n}", expected="2 or more samples along the last axis")
+        )
     if x.dtype not in (dtypes.float32, dtypes.float64):
-        raise ValueError(f"dct requires tf.float32 or tf.float64 inputs, got: {x.dtype!r}")
+        text = f"dct requires tf.float32 or tf.float64 inputs, got: {x.dtype!r}"
+        raise ValueError(message(text, fix="tf.cast(input, tf.float32)"))
 
 
 def _turns(size: int, sign: int, dtype: dtypes.DType) -> Tensor:
@@ -230,10 +250,12 @@ def mdct(x: Any, length: Any, window: Window | None = windows.vorbis, pad_end: b
     """The modified cosine transform: frames that overlap by half, folded (a, b, c, d) → (-cᵣ - d, a - bᵣ), type 4."""
     x = convert_to_tensor(x)
     if not x._array.ndim:
-        raise ValueError("Argument signals must have rank at least 1, received a scalar")
+        text = "Argument signals must have rank at least 1, received a scalar"
+        raise ValueError(message(text, received=shown(x), expected="signals of shape (…, samples)"))
     size = _size(length, "frame_length")
     if size % 4:
-        raise ValueError(f"The frame length must be a multiple of 4. Got: {size}")
+        text = f"The frame length must be a multiple of 4. Got: {size}"
+        raise ValueError(message(text, received=f"frame_length={size}", fix=f"{size - size % 4 or 4} or {size + 4 - size % 4}"))
     framed = frame(x, size, size // 2, pad_end)
     framed = _windowed(framed, size, window) if window else elementwise.multiply(framed, np.sqrt(0.5).item())
     a, b, c, d = (indexing.getitem(framed, index=(..., slice(i * size // 4, (i + 1) * size // 4))) for i in range(4))
@@ -245,7 +267,10 @@ def inverse_mdct(x: Any, window: Window | None = windows.vorbis, norm: str | Non
     """Frames unfolded from their transforms (p, q) → (q, -qᵣ, -pᵣ, -p), windowed and added up where they overlap."""
     x = convert_to_tensor(x)
     if x._array.ndim < 2:
-        raise ValueError(f"Shape {dims(x._array.shape)} must have rank at least 2")
+        text = f"Shape {dims(x._array.shape)} must have rank at least 2"
+        raise ValueError(
+            message(text, received=f"shape {x._array.shape}", expected="(…, frames, bins), as tf.signal.mdct gives it")
+        )
     half = x._array.shape[-1]
     folded = idct(x, 4, norm=norm)
     if norm is None:
@@ -287,18 +312,31 @@ def mel_matrix(
     """Triangles on the mel scale, 1127 log(1 + f / 700), as a matrix (spectrogram bins, mel bins); frequency 0 has none."""
     rate = float(np.asarray(convert_to_tensor(sample_rate)))
     if num_mel_bins <= 0:
-        raise ValueError(f"num_mel_bins must be positive. Got: {num_mel_bins}")
+        text = f"num_mel_bins must be positive. Got: {num_mel_bins}"
+        raise ValueError(message(text, received=f"num_mel_bins={num_mel_bins}", expected="1 or more"))
     if lower < 0:
-        raise ValueError(f"lower_edge_hertz must be non-negative. Got: {lower}")
+        text = f"lower_edge_hertz must be non-negative. Got: {lower}"
+        raise ValueError(message(text, received=f"lower_edge_hertz={lower}", expected="0 or more"))
     if lower >= upper:
-        raise ValueError(f"lower_edge_hertz {lower:.1f} >= upper_edge_hertz {upper:.1f}")
+        raise ValueError(
+            message(
+                f"lower_edge_hertz {lower:.1f} >= upper_edge_hertz {upper:.1f}",
+                received=f"lower_edge_hertz={lower}, upper_edge_hertz={upper}",
+                expected="the lower edge below the upper",
+            )
+        )
     if rate <= 0:
-        raise ValueError(f"sample_rate must be positive. Got: {rate}")
+        text = f"sample_rate must be positive. Got: {rate}"
+        raise ValueError(message(text, received=f"sample_rate={rate}", expected="samples per second, more than 0"))
     if upper > rate / 2:
-        raise ValueError(f"upper_edge_hertz must not be larger than the Nyquist frequency {rate / 2}. Got {upper}")
+        text = f"upper_edge_hertz must not be larger than the Nyquist frequency {rate / 2}. Got {upper}"
+        raise ValueError(
+            message(text, received=f"upper_edge_hertz={upper}, sample_rate={rate}", fix=f"upper_edge_hertz={rate / 2}")
+        )
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Got: {kind!r}")
+        text = f"dtype must be a floating point type. Got: {kind!r}"
+        raise ValueError(message(text, received=f"dtype={kind!r}", expected="tf.float32 or tf.float64"))
     edges = np.linspace(_mel(lower), _mel(upper), int(num_mel_bins) + 2)
     low, centre, high = edges[:-2], edges[1:-1], edges[2:]
     mels = _mel(np.linspace(0, rate / 2, int(num_spectrogram_bins))[1:])[:, None]
@@ -312,5 +350,6 @@ def mfccs(x: Any) -> Tensor:
     x = convert_to_tensor(x)
     bins = x._array.shape[-1] if x._array.ndim else 0
     if not bins:
-        raise ValueError(f"num_mel_bins must be positive. Got: log_mel_spectrograms of shape {x._array.shape}")
+        text = f"num_mel_bins must be positive. Got: log_mel_spectrograms of shape {x._array.shape}"
+        raise ValueError(message(text, received=f"shape {x._array.shape}", expected="(…, bins) with 1 bin or more"))
     return elementwise.multiply(dct(x, 2), (2 * bins) ** -0.5)

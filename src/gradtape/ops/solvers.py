@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.op import op, pair
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import contract, elementwise, indexing, matrix, reduce, shape
 from gradtape.ops.arguments import not_allowed
 from gradtape.values.convert import convert_to_tensor
@@ -31,7 +31,9 @@ def check_matrix(xp: Any, label: str, x: Any, allowed: str = FIELDS) -> None:
     if len(xp.shape(x)) < 2:
         which = "" if label == "Lu" else " 0"
         text = f"Input tensor{which} must have rank >= 2, got {len(xp.shape(x))} [Op:{label}]"
-        raise InvalidArgumentError(message(text, received=f"shape {xp.shape(x)}"))
+        raise InvalidArgumentError(
+            message(text, received=f"shape {xp.shape(x)}", fix="give a vector an axis: x[:, tf.newaxis]")
+        )
 
 
 def check_square(xp: Any, label: str, x: Any, allowed: str = FIELDS) -> None:
@@ -39,7 +41,14 @@ def check_square(xp: Any, label: str, x: Any, allowed: str = FIELDS) -> None:
     check_matrix(xp, label, x, allowed)
     rows, columns = xp.shape(x)[-2:]
     if rows != columns:
-        raise InvalidArgumentError(message(f"Input matrix must be square. [Op:{label}]", received=f"shape {xp.shape(x)}"))
+        raise InvalidArgumentError(
+            message(
+                f"Input matrix must be square. [Op:{label}]",
+                received=f"shape {xp.shape(x)}",
+                expected="as many rows as columns in the last two axes",
+                fix="tf.linalg.pinv and tf.linalg.lstsq take others",
+            )
+        )
 
 
 # General systems
@@ -74,7 +83,11 @@ def matrix_solve(x: Any, y: Any, adjoint: bool) -> Tensor:
     rows, columns = x._array.shape[-2:]
     if rows != columns:
         raise InvalidArgumentError(
-            message("First input (lhs) must be a square matrix. [Op:MatrixSolve]", received=f"shape {x._array.shape}")
+            message(
+                "First input (lhs) must be a square matrix. [Op:MatrixSolve]",
+                received=f"shape {x._array.shape}",
+                fix="tf.linalg.lstsq(matrix, rhs) takes matrices that are not square",
+            )
         )
     return solve(shape.adjoint(x) if adjoint else x, y)
 
@@ -85,7 +98,10 @@ def _check_system(label: str, x: Tensor, y: Tensor) -> None:
         check_dtype(_Inspection, label, t)
     a, b = x._array.shape, y._array.shape
     if len(a) < 2:
-        raise InvalidArgumentError(f"Input tensor 0 must have rank >= 2, got {len(a)} [Op:{label}]")
+        text = f"Input tensor 0 must have rank >= 2, got {len(a)} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"shapes {a} and {b}", expected="a matrix, or several with leading axes")
+        )
     text = ""
     if len(a) != len(b):
         text = "All input tensors must have the same rank."
@@ -94,7 +110,10 @@ def _check_system(label: str, x: Tensor, y: Tensor) -> None:
     elif a[-2] != b[-2]:
         text = "Input matrix and rhs are incompatible."
     if text:
-        raise InvalidArgumentError(message(f"{text} [Op:{label}]", received=f"shapes {a} and {b}"))
+        text = f"{text} [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"shapes {a} and {b}", expected=f"a right side with {a[-2]} rows, and the same leading axes")
+        )
 
 
 class _Inspection:
@@ -135,7 +154,9 @@ def matrix_triangular_solve(x: Any, y: Any, lower: bool, adjoint: bool) -> Tenso
     rows, columns = _check_rank(label, x, y)
     if rows != columns:
         text = f"In[0] matrices in the last dimensions must be square ({columns} =/= {rows}) [Op:{label}]"
-        raise InvalidArgumentError(message(text, received=f"shape {x._array.shape}"))
+        raise InvalidArgumentError(
+            message(text, received=f"shape {x._array.shape}", expected="as many rows as columns in the last two axes")
+        )
     _check_product(label, x, y, lower, adjoint)
     return triangular_solve(shape.adjoint(x) if adjoint else x, y, lower=lower != adjoint)
 
@@ -144,7 +165,13 @@ def _check_rank(label: str, x: Tensor, y: Tensor) -> tuple[int, int]:
     """Refuse vectors; gives the lengths of the last two axes of x."""
     for i, t in enumerate((x, y)):
         if t._array.ndim < 2:
-            raise InvalidArgumentError(f"In[{i}] ndims must be >= 2: {t._array.ndim} [Op:{label}]")
+            raise InvalidArgumentError(
+                message(
+                    f"In[{i}] ndims must be >= 2: {t._array.ndim} [Op:{label}]",
+                    received=f"shapes {x._array.shape} and {y._array.shape}",
+                    fix="give a vector an axis: rhs[:, tf.newaxis]",
+                )
+            )
     return x._array.shape[-2:]
 
 
@@ -153,12 +180,13 @@ def _check_product(label: str, x: Tensor, y: Tensor, lower: bool, adjoint: bool)
     a, b = x._array.shape, y._array.shape
     if a[-1] != b[-2]:
         flags = f"{lower:d} {adjoint:d}"  # as TensorFlow prints them
-        raise InvalidArgumentError(f"In[0] mismatch In[1] shape: {a[-1]} vs. {b[-2]}: {dims(a)} {dims(b)} {flags} [Op:{label}]")
+        text = f"In[0] mismatch In[1] shape: {a[-1]} vs. {b[-2]}: {dims(a)} {dims(b)} {flags} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"shapes {a} and {b}", expected=f"a right side with {a[-1]} rows"))
     try:
         np.broadcast_shapes(a[:-2], b[:-2])
     except ValueError:
         text = f"In[0] and In[1] must have compatible batch dimensions: {dims(a)} vs. {dims(b)} [Op:{label}]"
-        raise InvalidArgumentError(text) from None
+        raise InvalidArgumentError(message(text, expected="leading axes that are equal, or 1")) from None
 
 
 def cholesky_solve(factor: Any, y: Any) -> Tensor:
@@ -176,7 +204,8 @@ def banded_triangular_solve(bands: Any, y: Any, lower: bool, adjoint: bool) -> T
     _check_product(label, bands, y, lower, adjoint)
     main = indexing.getitem(bands, index=(..., 0 if lower else count - 1, slice(None)))
     if type(main) is Tensor and not main._array.all():  # compiled or batched code cannot ask
-        raise InvalidArgumentError(f"Input matrix is not invertible. [Op:{label}]")
+        text = f"Input matrix is not invertible. [Op:{label}]"
+        raise InvalidArgumentError(message(text, received="a 0 on the diagonal", expected="a diagonal without zeros"))
     kept = min(count, n)  # more diagonals than the matrix has are not read
     bands = indexing.getitem(bands, index=(..., slice(kept) if lower else slice(count - kept, None), slice(None)))
     k = (1 - kept, 0) if lower else (0, kept - 1)
@@ -228,23 +257,33 @@ def solve_tridiagonal(diagonals: Any, y: Any, form: str, transpose: bool, conjug
     y = convert_to_tensor(y, None if hasattr(y, "dtype") else diagonals.dtype)
     a, b = diagonals._array.shape, y._array.shape
     if len(a) < 2:
-        raise ValueError(f"Expected diagonals to have rank at least 2, got {len(a)}")
+        text = f"Expected diagonals to have rank at least 2, got {len(a)}"
+        raise ValueError(message(text, received=f"diagonals of shape {a}", expected="(…, 3, n) for diagonals_format='compact'"))
     if a[-2] != 3:
-        raise ValueError(f"Expected 3 diagonals got {a[-2]}")
+        text = f"Expected 3 diagonals got {a[-2]}"
+        raise ValueError(
+            message(text, received=f"diagonals of shape {a}", expected="(…, 3, n): the upper diagonal, the main one, the lower")
+        )
     vector = len(b) == len(a) - 1
     if not vector and len(b) != len(a):
-        raise ValueError(f"Expected the rank of rhs to be {len(a) - 1} or {len(a)}, got {len(b)}")
+        raise ValueError(
+            message(
+                f"Expected the rank of rhs to be {len(a) - 1} or {len(a)}, got {len(b)}",
+                received=f"diagonals {a}, rhs {b}",
+                expected=f"rhs of shape {(*a[:-2], a[-1])} or {(*a[:-2], a[-1], 'columns')}",
+            )
+        )
     lead = b[:-1] if vector else b[:-2]
     if a[:-2] != lead:
-        raise ValueError(f"Batch shapes {a[:-2]} and {lead} are incompatible")
+        text = f"Batch shapes {a[:-2]} and {lead} are incompatible"
+        raise ValueError(message(text, received=f"diagonals {a}, rhs {b}", expected="the same leading axes"))
     if vector:
         y = shape.expand_dims(y, axis=-1)
     elif transpose:
         y = shape.matrix_transpose(y)
     if y._array.shape[-2] != a[-1]:
-        raise ValueError(
-            f"Expected number of left-hand sided and right-hand sides to be equal, got {a[-1]} and {y._array.shape[-2]}"
-        )
+        text = f"Expected number of left-hand sided and right-hand sides to be equal, got {a[-1]} and {y._array.shape[-2]}"
+        raise ValueError(message(text, received=f"diagonals {a}, rhs {b}", expected=f"{a[-1]} rows in rhs"))
     out = tridiagonal_solve(diagonals, elementwise.conj(y) if conjugate else y)
     return shape.squeeze(out, axis=(-1,)) if vector else out
 
@@ -257,11 +296,20 @@ def tridiagonal_matmul(diagonals: Any, y: Any, form: str) -> Tensor:
     y = convert_to_tensor(y, None if hasattr(y, "dtype") else diagonals.dtype)
     a, b = diagonals._array.shape, y._array.shape
     if len(a) != len(b):
-        raise InvalidArgumentError(message(f"All input tensors must have the same rank. [Op:{label}]", received=f"{a}, {b}"))
+        text = f"All input tensors must have the same rank. [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"{a}, {b}", expected="the same leading axes in diagonals and matrix")
+        )
     if a[-2] != 3:
-        raise InvalidArgumentError(f"slice index {min(a[-2], 2)} of dimension {len(a) - 2} out of bounds. [Op:{label}]")
+        text = f"slice index {min(a[-2], 2)} of dimension {len(a) - 2} out of bounds. [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"diagonals of shape {a}", expected="(…, 3, n): the upper diagonal, the main one, the lower")
+        )
     if a[-1] != b[-2]:
-        raise InvalidArgumentError(message(f"Invalid superdiagonal shape. [Op:{label}]", received=f"{a} for a matrix {b}"))
+        text = f"Invalid superdiagonal shape. [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"{a} for a matrix {b}", expected=f"{b[-2]} elements in each diagonal")
+        )
     above, on, below = (indexing.getitem(diagonals, index=(..., i, slice(None), None)) for i in range(3))
     widths = [(0, 0)] * (len(b) - 2)
     up = shape.pad(indexing.getitem(y, index=(..., slice(1, None), slice(None))), widths=(*widths, (0, 1), (0, 0)))
@@ -276,7 +324,7 @@ def _compact(diagonals: Any, form: str, purpose: str) -> Tensor:
     if form == "matrix":
         return matrix.diag_part(convert_to_tensor(diagonals), (-1, 1), 0, "LEFT_RIGHT")
     if form != "sequence":
-        raise ValueError(f"Unrecognized diagonals_format: {form}")
+        raise ValueError(message(f"Unrecognized diagonals_format: {form}", expected="'compact', 'sequence' or 'matrix'"))
     above, on, below = (convert_to_tensor(d) for d in diagonals)
     n = on._array.shape[-1]
     rows = []
@@ -286,8 +334,10 @@ def _compact(diagonals: Any, form: str, purpose: str) -> Tensor:
             d = shape.pad(d, widths=(*[(0, 0)] * (d._array.ndim - 1), shorter))
         elif have != n:
             if purpose == "solve":
-                raise ValueError(f"Expected {name}diagonal to be have length {n} or {n - 1}, got {have}.")
-            raise InvalidArgumentError(f"Invalid {name}diagonal shape. [Op:TridiagonalMatMul]")
+                text = f"Expected {name}diagonal to be have length {n} or {n - 1}, got {have}."
+                raise ValueError(message(text, received=f"a {name}diagonal of length {have}", expected=f"{n} or {n - 1}"))
+            text = f"Invalid {name}diagonal shape. [Op:TridiagonalMatMul]"
+            raise InvalidArgumentError(message(text, received=f"a {name}diagonal of length {have}", expected=f"{n}"))
         rows.append(d)
     return shape.stack(*rows, axis=-2)
 
@@ -298,17 +348,32 @@ def _compact(diagonals: Any, form: str, purpose: str) -> Tensor:
 def _check_lu(packed: Tensor, permutation: Tensor, validate: bool, y: Tensor | None = None) -> None:
     rank = packed._array.ndim
     if rank < 2:
-        raise ValueError(f"Input `lower_upper` must have at least 2 dimensions. Received shape {packed._array.shape}.")
+        text = f"Input `lower_upper` must have at least 2 dimensions. Received shape {packed._array.shape}."
+        raise ValueError(message(text, fix="lower_upper, perm = tf.linalg.lu(matrix)"))
     if packed._array.shape[-1] != packed._array.shape[-2]:
-        raise ValueError(f"`lower_upper` must be square. Received shape {packed._array.shape}.")
+        text = f"`lower_upper` must be square. Received shape {packed._array.shape}."
+        raise ValueError(message(text, fix="lower_upper, perm = tf.linalg.lu(matrix)"))
     if permutation._array.ndim + 1 != rank and (validate or y is None):
-        raise ValueError("`rank(lower_upper)` must equal `rank(perm) + 1`.")
+        raise ValueError(
+            message(
+                "`rank(lower_upper)` must equal `rank(perm) + 1`.",
+                received=f"lower_upper {packed._array.shape}, perm {permutation._array.shape}",
+                fix="lower_upper, perm = tf.linalg.lu(matrix)",
+            )
+        )
     if y is None:
         return
     if y._array.ndim < 2:
-        raise ValueError(f"Input `rhs` must have at least 2 dimensions. Received shape {y._array.shape}.")
+        text = f"Input `rhs` must have at least 2 dimensions. Received shape {y._array.shape}."
+        raise ValueError(message(text, fix="give a vector an axis: rhs[:, tf.newaxis]"))
     if packed._array.shape[-1] != y._array.shape[-2]:
-        raise ValueError("`lower_upper.shape[-1]` must equal `rhs.shape[-1]`.")
+        raise ValueError(
+            message(
+                "`lower_upper.shape[-1]` must equal `rhs.shape[-1]`.",
+                received=f"lower_upper {packed._array.shape}, rhs {y._array.shape}",
+                expected=f"{packed._array.shape[-1]} rows in rhs",
+            )
+        )
 
 
 def _unit_lower(packed: Tensor) -> Tensor:
@@ -354,10 +419,16 @@ def _check_permutation(permutation: Tensor, n: int) -> None:
         return
     for row in permutation._array.reshape(-1, permutation._array.shape[-1]):
         if len(row) != n:
-            raise ValueError(f"Tensor's shape ({len(row)}, {n}) is not compatible with supplied shape ({n}, {n}).")
+            text = f"Tensor's shape ({len(row)}, {n}) is not compatible with supplied shape ({n}, {n})."
+            raise ValueError(
+                message(text, received=f"perm of shape {permutation._array.shape}", expected=f"{n} numbers in each row of perm")
+            )
         values, counts = np.unique(row, return_counts=True)
         if (counts > 1).any():
-            raise InvalidArgumentError(f"{values[counts > 1][0]} is duplicated in the input. [Op:InvertPermutation]")
+            text = f"{values[counts > 1][0]} is duplicated in the input. [Op:InvertPermutation]"
+            raise InvalidArgumentError(
+                message(text, received=f"perm {shown(permutation)}", expected=f"each of 0 to {n - 1} once")
+            )
 
 
 # Iteration

@@ -47,9 +47,8 @@ class SparseTensor(Structured):
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         if not all(hasattr(sparse_tensor_value, part) for part in ("indices", "values", "dense_shape")):
-            raise TypeError(
-                f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor SparseTensorValue."
-            )
+            text = f"Argument sparse_tensor_value={sparse_tensor_value} is neither a SparseTensor nor SparseTensorValue."
+            raise TypeError(message(text, fix="tf.sparse.from_dense(x)"))
         return cls(sparse_tensor_value.indices, sparse_tensor_value.values, sparse_tensor_value.dense_shape)
 
     @property
@@ -97,7 +96,10 @@ class SparseTensor(Structured):
 
     def set_shape(self, shape: Any) -> None:
         if not self.shape.is_compatible_with(shape):
-            raise ValueError(f"Shapes {self.shape} and {TensorShape(shape)} are not compatible")
+            text = f"Shapes {self.shape} and {TensorShape(shape)} are not compatible"
+            raise ValueError(
+                message(text, received=f"{TensorShape(shape)}", expected=f"{self.shape}, or None where a length is not known")
+            )
 
     def with_values(self, new_values: Any) -> SparseTensor:
         """The same places with other values."""
@@ -143,7 +145,13 @@ _INT64 = dtypes.int64
 def _check(indices: Tensor, values: Tensor, dense_shape: Tensor) -> None:
     for what, tensor, rank in (("indices", indices, 2), ("values", values, 1), ("dense_shape", dense_shape, 1)):
         if tensor._array.ndim != rank:
-            raise ValueError(f"Shape {tensor.shape} must have rank {rank}")
+            raise ValueError(
+                message(
+                    f"Shape {tensor.shape} must have rank {rank}",
+                    received=f"indices {indices.shape}, values {values.shape}, dense_shape {dense_shape.shape}",
+                    expected="(n, rank), (n,) and (rank,)",
+                )
+            )
         if what != "values" and tensor.dtype is not _INT64:
             raise ValueError(
                 message(
@@ -153,9 +161,18 @@ def _check(indices: Tensor, values: Tensor, dense_shape: Tensor) -> None:
                 )
             )
     if indices._array.shape[0] != values._array.shape[0]:
-        raise ValueError(f"Dimensions {indices._array.shape[0]} and {values._array.shape[0]} are not compatible")
+        text = f"Dimensions {indices._array.shape[0]} and {values._array.shape[0]} are not compatible"
+        raise ValueError(
+            message(text, received=f"indices {indices.shape}, values {values.shape}", expected="one row of indices per value")
+        )
     if indices._array.shape[1] != dense_shape._array.shape[0]:
-        raise ValueError(f"Dimensions {indices._array.shape[1]} and {dense_shape._array.shape[0]} are not compatible")
+        raise ValueError(
+            message(
+                f"Dimensions {indices._array.shape[1]} and {dense_shape._array.shape[0]} are not compatible",
+                received=f"indices {indices.shape}, dense_shape {dense_shape._host().tolist()}",
+                expected="one index per axis of dense_shape",
+            )
+        )
 
 
 def sparse(value: Any, what: str = "sp_input") -> SparseTensor:
@@ -185,12 +202,12 @@ def check_places(x: SparseTensor, label: str) -> None:
     bad = ((places < 0) | (places >= lengths)).any(1)
     if bad.any():
         at = int(np.argmax(bad))
+        text = (
+            f"indices[{at}] = [{','.join(map(str, places[at]))}] is out of bounds: need 0 <= index < {dims(x._lengths)} "
+            f"[Op:{label}]"
+        )
         raise InvalidArgumentError(
-            message(
-                f"indices[{at}] = [{','.join(map(str, places[at]))}] is out of bounds: need 0 <= index < {dims(x._lengths)} "
-                f"[Op:{label}]",
-                received=f"a SparseTensor of shape {x._lengths}",
-            )
+            message(text, received=f"a SparseTensor of shape {x._lengths}", expected="indices inside the dense shape")
         )
 
 

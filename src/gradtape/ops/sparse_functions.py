@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, segments, shape
 from gradtape.ops.arguments import integer, integers
 from gradtape.ops.nondiff import host
@@ -62,7 +62,10 @@ def _filler(value: Any, dtype: dtypes.DType) -> Tensor:
         return convert_to_tensor("" if dtype is dtypes.string else np.zeros((), dtype.numpy))
     filler = convert_to_tensor(value, dtype)
     if filler._array.ndim:
-        raise InvalidArgumentError(message("default_value should be a scalar.", received=f"shape {filler.shape}"))
+        text = "default_value should be a scalar."
+        raise InvalidArgumentError(
+            message(text, received=f"shape {filler.shape}", expected="one number: what stands where nothing is stored")
+        )
     return filler
 
 
@@ -76,7 +79,10 @@ def _check_order(x: SparseTensor) -> None:
         place = ",".join(map(str, x._places[row]))
         if at[row] == at[row - 1]:
             raise InvalidArgumentError(message(f"indices[{row}] = [{place}] is repeated", fix="validate_indices=False"))
-        raise InvalidArgumentError(_OUT_OF_ORDER.format(row, place))
+        text = _OUT_OF_ORDER.format(row, place)
+        raise InvalidArgumentError(
+            message(text, received=f"indices {dims(tuple(x._places[row - 1]))}, then [{place}]", fix="tf.sparse.reorder(x)")
+        )
 
 
 def from_dense(tensor: Any) -> SparseTensor:
@@ -105,18 +111,24 @@ def matmul(a: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Tensor:
     lengths, places = a._lengths, a._places
     if len(lengths) != 2 or b._array.ndim != 2:
         raise InvalidArgumentError(
-            message("Tensor 'a_shape' must have 2 elements", received=f"ranks {len(lengths)} and {b._array.ndim}")
-            if len(lengths) != 2
-            else message("Tensor 'b' is not a matrix", received=f"shape {b.shape}")
+            message(
+                "Tensor 'a_shape' must have 2 elements" if len(lengths) != 2 else "Tensor 'b' is not a matrix",
+                received=f"shapes {lengths} and {b._array.shape}",
+                expected="two matrices",
+                fix="give a vector an axis: b[:, tf.newaxis]",
+            )
         )
     check_places(a, "SparseTensorDenseMatMul")
     b = shape.adjoint(b) if adjoint_b else b
     row, column = (1, 0) if adjoint_a else (0, 1)
     if lengths[column] != b._array.shape[0]:
-        raise InvalidArgumentError(
+        text = (
             f"Cannot multiply A and B because inner dimension does not match: {lengths[column]} vs. {b._array.shape[0]}.  "
             "Did you forget a transpose?  "
             f"Dimensions of A: {dims(lengths)}).  Dimensions of B: {dims(b._array.shape)}"
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"shapes {a._lengths} and {b.shape}", fix="adjoint_a=True or adjoint_b=True")
         )
     values = elementwise.conj(a._values) if adjoint_a and a.dtype.is_complex else a._values
     terms = elementwise.multiply(shape.expand_dims(values, axis=1), pick(b, places[:, column]))
@@ -130,8 +142,12 @@ def with_dense(name: str, x: SparseTensor, other: Any) -> SparseTensor:
     lead = len(mine) - len(lengths)
     if lead < 0 or any(n not in (1, m) for n, m in zip(lengths, mine[lead:])):
         raise InvalidArgumentError(
-            "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
-            f"{dims(mine)} vs. {dims(lengths)}"
+            message(
+                "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
+                f"{dims(mine)} vs. {dims(lengths)}",
+                received=f"a sparse {mine} and a dense {lengths}",
+                expected="a dense tensor that broadcasts to the sparse one",
+            )
         )
     places = x._places[:, lead:] * (np.array(lengths, np.int64) > 1)
     operand = indexing.gather_nd(elementwise.identity(y), wrap(places)) if lengths else y
@@ -155,7 +171,8 @@ def transpose(x: SparseTensor, perm: Any) -> SparseTensor:
     rank = len(x._lengths)
     axes = tuple(range(rank))[::-1] if perm is None else integers(perm)
     if sorted(axes) != list(range(rank)):
-        raise InvalidArgumentError(message("Invalid permutation of the axes of a SparseTensor.", received=f"{axes}"))
+        text = "Invalid permutation of the axes of a SparseTensor."
+        raise InvalidArgumentError(message(text, received=f"{axes}", expected=f"each of 0 to {rank - 1} once"))
     return reorder(of(x._places[:, list(axes)], x._values, [x._lengths[a] for a in axes]))
 
 
@@ -165,19 +182,27 @@ def reshape(x: SparseTensor, target: Any) -> SparseTensor:
     wanted, total = list(integers(target)), _size(x._lengths)
     if wanted.count(-1) > 1:
         first, second = [axis for axis, n in enumerate(wanted) if n == -1][:2]
-        raise InvalidArgumentError(f"only one output dimension may be -1, not both {first} and {second}")
+        text = f"only one output dimension may be -1, not both {first} and {second}"
+        raise InvalidArgumentError(message(text, received=f"shape={wanted}", fix="leave at most one length open"))
     if -1 in wanted:
         known = _size([n for n in wanted if n != -1])
         if not known or total % known:
             raise InvalidArgumentError(
-                f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a multiple of "
-                f"{known}. input_shape={list(x._lengths)} output_shape={wanted}"
+                message(
+                    f"Input to reshape is a SparseTensor with {total} dense values, but the requested shape requires a "
+                    f"multiple of {known}. input_shape={list(x._lengths)} output_shape={wanted}",
+                    received=f"{total} dense values for shape {wanted}",
+                    expected="known lengths whose product divides that",
+                )
             )
         wanted[wanted.index(-1)] = total // known
     if _size(wanted) != total:
-        raise InvalidArgumentError(
+        text = (
             f"Input to reshape is a tensor with {total} dense values, but the requested shape has {_size(wanted)}. "
             f"input_shape={dims(x._lengths)} output_shape={dims(tuple(wanted))}"
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"shape {x._lengths} to {tuple(wanted)}", expected=f"{total} dense values")
         )
     places = np.stack(np.unravel_index(numbers(x._places, x._lengths), wanted), 1) if wanted and total else x._places[:, :0]
     return of(places, x._values, wanted)
@@ -189,7 +214,10 @@ def expand_dims(x: SparseTensor, axis: Any) -> SparseTensor:
     rank = len(x._lengths)
     at = -1 if axis is None else integer(axis)
     if not -rank - 1 <= at <= rank:
-        raise InvalidArgumentError(f"Expected size[1] in [0, {rank}], but got {at}: the axis is out of range")
+        text = f"Expected size[1] in [0, {rank}], but got {at}: the axis is out of range"
+        raise InvalidArgumentError(
+            message(text, received=f"axis={at} for rank {rank}", expected=f"an axis from {-rank - 1} to {rank}")
+        )
     at %= rank + 1
     lengths = [*x._lengths[:at], 1, *x._lengths[at:]]
     return of(np.insert(x._places, at, 0, axis=1), x._values, lengths)
@@ -198,16 +226,21 @@ def expand_dims(x: SparseTensor, axis: Any) -> SparseTensor:
 def concat(axis: Any, inputs: Any, expand: bool) -> SparseTensor:
     """Sparse tensors joined along an axis."""
     if isinstance(inputs, SparseTensor) or not isinstance(inputs, (list, tuple)):
-        raise TypeError(f"Inputs must be a list or tuple. Received: {type(inputs).__name__}")
+        text = f"Inputs must be a list or tuple. Received: {type(inputs).__name__}"
+        raise TypeError(message(text, received=shown(inputs), fix="tf.sparse.concat(axis, [x, y])"))
     parts = [sparse(part) for part in inputs]
     if len(parts) == 1:
         return parts[0]
     rank, at = len(parts[0]._lengths), integer(axis)
     if not -rank <= at < rank:
-        raise InvalidArgumentError(f"Concat dimension must be in range [{-rank}, {rank}), got {at}")
+        text = f"Concat dimension must be in range [{-rank}, {rank}), got {at}"
+        raise InvalidArgumentError(
+            message(text, received=f"axis={at} for rank {rank}", expected=f"an axis from {-rank} to {rank - 1}")
+        )
     if any(len(part._lengths) != rank for part in parts):
         ranks = [len(part._lengths) for part in parts]
-        raise InvalidArgumentError(message("Ranks of all input tensors must match", received=f"ranks {ranks}"))
+        text = "Ranks of all input tensors must match"
+        raise InvalidArgumentError(message(text, received=f"ranks {ranks}", expected="one rank for all"))
     at %= rank
     shapes = np.array([part._lengths for part in parts])
     others = np.delete(shapes, at, 1)
@@ -235,7 +268,10 @@ def slice_(x: SparseTensor, start: Any, size: Any) -> SparseTensor:
     for what, given in (("start", first), ("size", many)):
         if len(given) != len(x._lengths):
             rank = len(x._lengths)
-            raise InvalidArgumentError(f"Expected {what} to be a vector of length {rank} but got length {len(given)}")
+            text = f"Expected {what} to be a vector of length {rank} but got length {len(given)}"
+            raise InvalidArgumentError(
+                message(text, received=f"{what}={given} for shape {x._lengths}", expected="one number per axis")
+            )
     lengths = np.maximum(np.minimum(many, np.array(x._lengths) - first), 0)
     return _kept(x, ((x._places >= first) & (x._places < first + lengths)).all(1), first, lengths.tolist())
 
@@ -249,7 +285,10 @@ def retain(x: SparseTensor, to_retain: Any) -> SparseTensor:
     """The elements where a vector of truth values says so."""
     x, kept = sparse(x), host(convert_to_tensor(to_retain, dtypes.bool_))
     if kept.shape != (x._values._array.shape[0],):
-        raise ValueError(f"Dimensions {x._values._array.shape[0]} and {kept.size} are not compatible")
+        text = f"Dimensions {x._values._array.shape[0]} and {kept.size} are not compatible"
+        raise ValueError(
+            message(text, received=f"{kept.size} truth values", expected=f"{x._values._array.shape[0]}, one per stored value")
+        )
     return _kept(x, kept, 0, x._lengths)
 
 
@@ -258,12 +297,16 @@ def split(x: SparseTensor, count: Any, axis: Any) -> list[SparseTensor]:
     x, many = sparse(x), integer(count)
     rank, at = len(x._lengths), integer(axis)
     if not -rank <= at < rank:
-        raise InvalidArgumentError(f"Input axis should be in range [{-rank}, {rank}), got {at}")
+        text = f"Input axis should be in range [{-rank}, {rank}), got {at}"
+        raise InvalidArgumentError(
+            message(text, received=f"axis={at} for rank {rank}", expected=f"an axis from {-rank} to {rank - 1}")
+        )
     at %= rank
     length = x._lengths[at]
     if not 0 < many <= length:
+        text = f"Input num_split should be between 1 and the splitting dimension size ({length}), got {many}"
         raise InvalidArgumentError(
-            f"Input num_split should be between 1 and the splitting dimension size ({length}), got {many}"
+            message(text, received=f"num_split={many} for an axis of length {length}", expected=f"1 to {length}")
         )
     sizes = [length // many + (i < length % many) for i in range(many)]
     starts = np.append(0, np.cumsum(sizes))[:-1]
@@ -283,12 +326,16 @@ def reset_shape(x: SparseTensor, new_shape: Any) -> SparseTensor:
         return of(x._places, x._values, smallest.tolist())
     lengths = integers(new_shape)
     if len(lengths) != len(x._lengths):
-        raise ValueError(f"Dimensions {len(lengths)} and {len(x._lengths)} are not compatible")
-    if any(n < old for n, old in zip(lengths, x._lengths)):
+        text = f"Dimensions {len(lengths)} and {len(x._lengths)} are not compatible"
         raise ValueError(
+            message(text, received=f"new_shape={lengths} for rank {len(x._lengths)}", expected="one length per axis")
+        )
+    if any(n < old for n, old in zip(lengths, x._lengths)):
+        text = (
             f"Requested new_shape should have dimension sizes >= sp_input.shape.  Found new_shape ({lengths}), "
             f"sp_input.shape ({x._lengths})."
         )
+        raise ValueError(message(text, received=f"new_shape={lengths}", expected=f"at least {x._lengths}"))
     return of(x._places, x._values, lengths)
 
 
@@ -304,7 +351,10 @@ def fill_empty_rows(x: SparseTensor, default_value: Any) -> tuple[SparseTensor, 
     x = sparse(x)
     filler = convert_to_tensor(default_value, x.dtype)
     if filler._array.ndim:
-        raise InvalidArgumentError(f"default_value must be a scalar, saw: {dims(filler._array.shape)}")
+        text = f"default_value must be a scalar, saw: {dims(filler._array.shape)}"
+        raise InvalidArgumentError(
+            message(text, received=f"default_value of shape {filler._array.shape}", expected="one number")
+        )
     check_places(x, "SparseFillEmptyRows")
     empty = np.bincount(x._places[:, 0], minlength=x._lengths[0])[: x._lengths[0]] == 0
     rows = np.flatnonzero(empty)
@@ -326,7 +376,8 @@ def _groups(x: SparseTensor, axis: Any) -> tuple[np.ndarray, list[int], list[int
     found = tuple(range(rank)) if axis is None else integers(axis)
     for a in found:
         if not -rank <= a < rank:
-            raise InvalidArgumentError(f"Invalid reduction dimension {a}, for input with {rank} dimensions.")
+            text = f"Invalid reduction dimension {a}, for input with {rank} dimensions."
+            raise InvalidArgumentError(message(text, received=f"axis={axis}", expected=f"axes from {-rank} to {rank - 1}"))
     gone = sorted({a % rank for a in found})
     stays = [a for a in range(rank) if a not in gone]
     left = [x._lengths[a] for a in stays]
@@ -357,12 +408,19 @@ reduce_max = reduction(segments._max_or_zero)
 def _union(a: SparseTensor, b: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
     """The places of either, in order, and for each element of a, then of b, which of them it has."""
     if len(a._lengths) != len(b._lengths):
-        raise InvalidArgumentError(f"Ranks of input tensors must match, but saw ranks: {len(a._lengths)} and {len(b._lengths)}")
+        text = f"Ranks of input tensors must match, but saw ranks: {len(a._lengths)} and {len(b._lengths)}"
+        raise InvalidArgumentError(
+            message(text, received=f"shapes {a._lengths} and {b._lengths}", expected="one rank for both")
+        )
     for axis, (mine, theirs) in enumerate(zip(a._lengths, b._lengths)):
         if mine != theirs:
-            raise InvalidArgumentError(f"Operands' shapes do not match: got {mine} and {theirs} for dimension {axis}")
+            text = f"Operands' shapes do not match: got {mine} and {theirs} for dimension {axis}"
+            raise InvalidArgumentError(
+                message(text, received=f"shapes {a._lengths} and {b._lengths}", expected="one shape for both")
+            )
     if a.dtype is not b.dtype:
-        raise InvalidArgumentError(message("Operands' element types do not match", received=f"{a.dtype!r} and {b.dtype!r}"))
+        text = "Operands' element types do not match"
+        raise InvalidArgumentError(message(text, received=f"{a.dtype!r} and {b.dtype!r}", fix=f"tf.cast(b, {a.dtype!r})"))
     return np.unique(numbers(np.concatenate([a._places, b._places]), a._lengths), return_inverse=True)
 
 
@@ -373,7 +431,7 @@ def _at(positions: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
 def add(a: Any, b: Any, threshold: Any) -> Any:
     """The sum: sparse if both are, else dense. Elements below the threshold are left out."""
     if not isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
-        raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
+        raise TypeError(message("At least one input should be SparseTensor; do you mean to use tf.add()?", fix="tf.add(a, b)"))
     if not isinstance(a, SparseTensor):
         a, b = b, a
     if not isinstance(b, SparseTensor):
@@ -387,8 +445,9 @@ def add(a: Any, b: Any, threshold: Any) -> Any:
 
 def _add_dense(a: SparseTensor, b: Tensor) -> Tensor:
     if a._lengths != b._array.shape:
+        text = "Dimensions do not match"
         raise InvalidArgumentError(
-            message("Dimensions do not match", received=f"a sparse {a._lengths} and a dense {b._array.shape}")
+            message(text, received=f"a sparse {a._lengths} and a dense {b._array.shape}", expected="one shape for both")
         )
     check_places(a, "SparseTensorDenseAdd")
     flat = summed(a._values, numbers(a._places, a._lengths), _size(a._lengths))
@@ -410,7 +469,10 @@ def softmax(x: SparseTensor) -> SparseTensor:
     """eˣ / Σ eˣ over the elements of each row of the last axis."""
     x = sparse(x)
     if len(x._lengths) < 2:
-        raise InvalidArgumentError(f"Input should have rank >= 2, but received shape: {x._lengths}")
+        text = f"Input should have rank >= 2, but received shape: {x._lengths}"
+        raise InvalidArgumentError(
+            message(text, received=f"shape {x._lengths}", expected="at least two axes: the last is normalised")
+        )
     _, rows = np.unique(numbers(x._places[:, :-1], x._lengths[:-1]), return_inverse=True)
     ids, count = wrap(rows.astype(np.int64)), int(rows.max(initial=-1)) + 1
     largest = elementwise.stop_gradient(segments._max(x._values, ids, count))
@@ -433,7 +495,8 @@ def map_values(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The function of the values of sparse arguments, which all have the same places."""
     found = [value for value in (*args, *kwargs.values()) if isinstance(value, SparseTensor)]
     if not found:
-        raise ValueError("No SparseTensor in argument list of map_values")
+        text = "No SparseTensor in argument list of map_values"
+        raise ValueError(message(text, fix="tf.sparse.map_values(op, sparse_tensor); call op itself on dense ones"))
     for other in found[1:]:
         if other._lengths != found[0]._lengths or not np.array_equal(other._places, found[0]._places):
             raise InvalidArgumentError(message("SparseTensors have different places.", fix="tf.sparse.reorder both"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.ops import clip, elementwise, guarded, indexing, segments, shape
 from gradtape.ops.arguments import indices as as_indices
 from gradtape.ops.arguments import integer
@@ -27,17 +27,30 @@ def segment(label: str, reduction: Callable) -> Callable:
         x, which, ids = convert_to_tensor(data), as_indices(indices, label), host(as_indices(segment_ids, label))
         if ids.shape != which._array.shape or ids.ndim != 1:
             raise InvalidArgumentError(
-                message(f"segment_ids and indices should have same size. [Op:{label}]",
-                        received=f"{ids.shape} and {which._array.shape}")
+                message(
+                    f"segment_ids and indices should have same size. [Op:{label}]",
+                    received=f"{ids.shape} and {which._array.shape}",
+                    expected="one axis, and one segment id per index",
+                )
             )  # fmt: skip
         if (np.diff(ids) < 0).any():
-            raise InvalidArgumentError(f"segment ids are not increasing [Op:{label}]")
+            raise InvalidArgumentError(
+                message(
+                    f"segment ids are not increasing [Op:{label}]",
+                    received=f"segment_ids {shown(ids)}",
+                    fix="sort indices and segment_ids by tf.argsort(segment_ids)",
+                )
+            )
         if (ids < 0).any():
-            raise InvalidArgumentError(f"segment ids must be >= 0 [Op:{label}]")
+            text = f"segment ids must be >= 0 [Op:{label}]"
+            raise InvalidArgumentError(message(text, received=f"segment_ids from {ids.min()}", expected="0 or more"))
         last = int(ids[-1]) if len(ids) else -1
         count = last + 1 if num_segments is None else integer(num_segments)
         if count <= last:
-            raise InvalidArgumentError(f"segment ids must be < num_segments [Op:{label}]")
+            text = f"segment ids must be < num_segments [Op:{label}]"
+            raise InvalidArgumentError(
+                message(text, received=f"segment_ids up to {last}, num_segments={count}", fix=f"num_segments={last + 1}")
+            )
         rows = indexing.take(elementwise.identity(x), which, axis=0, batch_dims=0)  # its gradient is dense
         return reduction(rows, wrap(ids), count)
 
@@ -59,13 +72,16 @@ def mask(slices: IndexedSlices, masked: Any) -> IndexedSlices:
 def bincount(values: Any, weights: Any, axis: Any, minlength: Any, maxlength: Any, binary_output: bool) -> SparseTensor:
     """How often each number occurs, or the sum of its weights: over everything (axis 0), or by row (axis -1)."""
     if axis not in (0, -1, None):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported.")
+        text = f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        raise ValueError(message(text, received=f"axis={axis}", fix="axis=-1 counts in each row, axis=0 in the whole input"))
     rows, numbers, count = _rows(values, -1 if axis == -1 else 0)
     kind = numbers.dtype
     if (numbers < 0).any():
-        raise InvalidArgumentError("Input values must all be non-negative")
+        text = "Input values must all be non-negative"
+        raise InvalidArgumentError(message(text, received=f"{numbers.min()}", expected="0 or more"))
     if weights is not None and binary_output:
-        raise ValueError("Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one.")
+        text = "Arguments `binary_output` and `weights` are mutually exclusive. Please specify only one."
+        raise ValueError(message(text, received="weights and binary_output=True", fix="leave one of them out"))
     kept = np.ones(len(numbers), bool) if maxlength is None else numbers < integer(maxlength)
     amounts = wrap(np.ones(len(numbers), kind)) if weights is None else _flat(weights)
     width = max(int(numbers[kept].max(initial=-1)) + 1, 0 if minlength is None else integer(minlength))
@@ -90,7 +106,8 @@ def _rows(values: Any, axis: int) -> tuple[np.ndarray, np.ndarray, int | None]:
         count = 1 if flat else array.shape[0]
         rows = np.repeat(np.arange(count), len(numbers) // max(count, 1))
     if numbers.dtype.kind not in "iu":
-        raise InvalidArgumentError(message("bincount counts integers.", received=f"{numbers.dtype}"))
+        text = "bincount counts integers."
+        raise InvalidArgumentError(message(text, received=f"{numbers.dtype}", fix="tf.cast(values, tf.int32)"))
     if axis == 0 or flat:
         return np.zeros(len(numbers), np.int64), numbers, None
     return rows.astype(np.int64), numbers, count
@@ -108,7 +125,8 @@ def embedding_lookup(params: Any, ids: Any, weights: Any, combiner: str | None, 
     """For each row of ids the sum, mean or mean by √n of their rows of the table, weighted."""
     combiner = "mean" if combiner is None else combiner
     if combiner not in ("mean", "sqrtn", "sum"):
-        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
+        text = f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}"
+        raise ValueError(message(text, received=f"combiner={combiner!r}", expected="'mean', 'sqrtn' or 'sum'"))
     numbers, rows, count = _looked_up(ids)
     table = params[0] if isinstance(params, (list, tuple)) and len(params) == 1 else params
     found = indexing.take(convert_to_tensor(table), numbers, axis=0, batch_dims=0)
@@ -116,7 +134,8 @@ def embedding_lookup(params: Any, ids: Any, weights: Any, combiner: str | None, 
         found = clip.clip_by_norm(found, max_norm, axes=tuple(range(1, found._array.ndim)))
     factors = wrap(np.ones(len(rows), found._array.dtype)) if weights is None else elementwise.cast(_flat(weights), found.dtype)
     if factors._array.shape != (len(rows),):
-        raise ValueError(message("sp_weights must have the places of sp_ids.", received=f"{factors.shape} for {len(rows)} ids"))
+        text = "sp_weights must have the places of sp_ids."
+        raise ValueError(message(text, received=f"{factors.shape} for {len(rows)} ids", expected=f"{len(rows)} weights"))
     column = (-1, *[1] * (found._array.ndim - 1))
     total = summed(elementwise.multiply(found, shape.reshape(factors, shape=column)), rows, count)
     if combiner == "sum":
@@ -131,7 +150,13 @@ def _looked_up(ids: Any) -> tuple[Tensor, np.ndarray, int]:
     if isinstance(ids, RaggedTensor):
         return ids.flat_values, host(ids.value_rowids()).astype(np.int64), len(ids._splits) - 1
     if not isinstance(ids, SparseTensor):
-        raise TypeError(f"sp_ids must be SparseTensor, got {type(ids)}")
+        raise TypeError(
+            message(
+                f"sp_ids must be SparseTensor, got {type(ids)}",
+                received=shown(ids),
+                fix="tf.sparse.from_dense(ids), or tf.nn.embedding_lookup(params, ids) for dense ids",
+            )
+        )
     rows = sparse(ids)._places[:, 0]
     return ids.values, rows, int(rows.max(initial=-1)) + 1
 

@@ -47,7 +47,14 @@ def extract_patches(x: Any, size: Any, strides: Any, rates: Any, padding: str, n
     label = "ExtractImagePatches" if n == 2 else "ExtractVolumePatches"
     x = convert_to_tensor(x)
     if x._array.ndim != n + 2:
-        raise InvalidArgumentError(f"input must be {n + 2}-dimensional: {dims(x._array.shape)} [Op:{label}]")
+        raise InvalidArgumentError(
+            message(
+                f"input must be {n + 2}-dimensional: {dims(x._array.shape)} [Op:{label}]",
+                received=f"shape {x._array.shape}",
+                expected=f"(batch, {n} lengths, channels)",
+                fix="add a batch axis: x[tf.newaxis]",
+            )
+        )
     size = convolutions.per_axis(size, n, False, "ksizes")
     strides = convolutions.per_axis(strides, n, False, "strides")
     dilations = convolutions.per_axis(rates, n, False, "rates")
@@ -76,7 +83,14 @@ def _image(x: Any, data_format: str, label: str) -> tuple[Tensor, bool]:
     x = convert_to_tensor(x)
     first = convolutions.channels_first(data_format, 2)
     if x._array.ndim != 4:
-        raise InvalidArgumentError(f"Input rank should be: 4 instead of: {x._array.ndim} [Op:{label}]")
+        raise InvalidArgumentError(
+            message(
+                f"Input rank should be: 4 instead of: {x._array.ndim} [Op:{label}]",
+                received=f"shape {x._array.shape}",
+                expected="(batch, height, width, channels)",
+                fix="add a batch axis: x[tf.newaxis]",
+            )
+        )
     return convolutions.to_channels_last(x, 2, first), first
 
 
@@ -88,7 +102,11 @@ def space_to_depth(x: Any, block_size: Any, data_format: str = "NHWC") -> Tensor
     batch, height, width, channels = x._array.shape
     if height % block or width % block:
         raise InvalidArgumentError(
-            f"Image width {width} and height {height} should be divisible by block_size: {block} [Op:{label}]"
+            message(
+                f"Image width {width} and height {height} should be divisible by block_size: {block} [Op:{label}]",
+                received=f"height {height}, width {width}, block_size {block}",
+                fix=f"tf.pad up to multiples of {block}",
+            )
         )
     x = shapes.reshape(x, shape=(batch, height // block, block, width // block, block, channels))
     x = shapes.transpose(x, axes=(0, 1, 3, 2, 4, 5))
@@ -103,7 +121,13 @@ def depth_to_space(x: Any, block_size: Any, data_format: str = "NHWC") -> Tensor
     x, first = _image(x, data_format, label)
     batch, height, width, channels = x._array.shape
     if channels % (block * block):
-        raise InvalidArgumentError(f"Input depth dimension {channels} should be divisible by: {block * block} [Op:{label}]")
+        raise InvalidArgumentError(
+            message(
+                f"Input depth dimension {channels} should be divisible by: {block * block} [Op:{label}]",
+                received=f"{channels} channels, block_size {block}",
+                expected=f"a multiple of {block * block} channels",
+            )
+        )
     depth = channels // (block * block)
     x = shapes.reshape(x, shape=(batch, height, width, block, block, depth))
     x = shapes.transpose(x, axes=(0, 1, 3, 2, 4, 5))
@@ -117,15 +141,28 @@ def _blocks_and_pairs(x: Any, block_shape: Any, pairs: Any, name: str, label: st
     blocks = arguments.integers(block_shape)
     table = np.asarray(convert_to_tensor(pairs)).astype(np.int64)
     if table.shape != (len(blocks), 2):
-        raise InvalidArgumentError(f"{name} should have shape [{len(blocks)}, 2] instead of {dims(table.shape)} [Op:{label}]")
+        raise InvalidArgumentError(
+            message(
+                f"{name} should have shape [{len(blocks)}, 2] instead of {dims(table.shape)} [Op:{label}]",
+                received=f"{name} of shape {table.shape}",
+                expected=f"[before, after] for each of the {len(blocks)} block lengths",
+            )
+        )
     if x._array.ndim < 1 + len(blocks):
-        raise InvalidArgumentError(f"input rank should be >= {1 + len(blocks)} instead of {x._array.ndim} [Op:{label}]")
+        raise InvalidArgumentError(
+            message(
+                f"input rank should be >= {1 + len(blocks)} instead of {x._array.ndim} [Op:{label}]",
+                received=f"shape {x._array.shape} for block_shape {blocks}",
+                expected=f"a batch axis, and {len(blocks)} more",
+            )
+        )
     for i, n in enumerate(blocks):
         if n < 1:
-            raise InvalidArgumentError(f"All values in block_shape must be positive, got value, {n} at index {i}. [Op:{label}]")
+            text = f"All values in block_shape must be positive, got value, {n} at index {i}. [Op:{label}]"
+            raise InvalidArgumentError(message(text, received=f"block_shape {blocks}", expected="1 or more"))
     if (table < 0).any():
         text = f"{name.capitalize()} must be non-negative [Op:{label}]"
-        raise InvalidArgumentError(message(text, received=f"{table.tolist()}"))
+        raise InvalidArgumentError(message(text, received=f"{table.tolist()}", expected="0 or more"))
     return x, blocks, tuple((int(a), int(b)) for a, b in table)
 
 
@@ -139,7 +176,13 @@ def space_to_batch(x: Any, block_shape: Any, paddings: Any) -> Tensor:
     batch, *lengths = x._array.shape[: 1 + m]
     for axis, (n, block) in enumerate(zip(lengths, blocks)):
         if n % block:
-            raise InvalidArgumentError(f"padded_shape[{axis}]={n} is not divisible by block_shape[{axis}]={block} [Op:{label}]")
+            raise InvalidArgumentError(
+                message(
+                    f"padded_shape[{axis}]={n} is not divisible by block_shape[{axis}]={block} [Op:{label}]",
+                    received=f"block_shape {blocks} for padded lengths that include {n}",
+                    fix=f"pad axis {axis} up to a multiple of {block}",
+                )
+            )
     split = [part for n, block in zip(lengths, blocks) for part in (n // block, block)]
     x = shapes.reshape(x, shape=(batch, *split, *rest))
     inner, outer = range(2, 2 * m + 1, 2), range(1, 2 * m + 1, 2)
@@ -157,12 +200,16 @@ def batch_to_space(x: Any, block_shape: Any, crops: Any) -> Tensor:
     rest = x._array.shape[1 + m :]
     count = math.prod(blocks)
     if batch % count:
+        text = f"Input batch dimension ({batch}) is not divisible by product of block sizes ({count}) [Op:{label}]"
         raise InvalidArgumentError(
-            f"Input batch dimension ({batch}) is not divisible by product of block sizes ({count}) [Op:{label}]"
+            message(text, received=f"a batch of {batch} for block_shape {blocks}", expected=f"a multiple of {count}")
         )
     for axis, (n, block, pair) in enumerate(zip(lengths, blocks, pairs)):
         if sum(pair) > n * block:
-            raise InvalidArgumentError(f"cropped_shape[{axis}]={n * block - sum(pair)} must be non-negative [Op:{label}]")
+            text = f"cropped_shape[{axis}]={n * block - sum(pair)} must be non-negative [Op:{label}]"
+            raise InvalidArgumentError(
+                message(text, received=f"crops {pair} of a length of {n * block}", expected=f"at most {n * block} in all")
+            )
     x = shapes.reshape(x, shape=(*blocks, batch // count, *lengths, *rest))
     order = [m, *(axis for i in range(m) for axis in (m + 1 + i, i))]
     x = shapes.transpose(x, axes=(*order, *range(2 * m + 1, 2 * m + 1 + len(rest))))

@@ -235,17 +235,18 @@ def sobol(dim: Any, num_results: Any, skip: Any, dtype: Any) -> Tensor:
     """Points of the Sobol sequence, one per row, without the first (which is 0) and ``skip`` more."""
     kind = dtypes.as_dtype(dtype)
     if kind not in (dtypes.float32, dtypes.float64):
-        raise InvalidArgumentError(
-            f"Value for attr 'dtype' of {kind.word} is not in the list of allowed values: float, double [Op:SobolSample]"
-        )
+        text = f"Value for attr 'dtype' of {kind.word} is not in the list of allowed values: float, double [Op:SobolSample]"
+        raise InvalidArgumentError(message(text, received=f"dtype={kind!r}", expected="tf.float32 or tf.float64"))
     numbers = []
     for name, value in (("dim", dim), ("num_results", num_results), ("skip", skip)):
         if np.ndim(getattr(value, "_array", value)):
-            raise InvalidArgumentError(message(f"{name} must be a scalar [Op:SobolSample]", received=f"{value!r}"))
+            text = f"{name} must be a scalar [Op:SobolSample]"
+            raise InvalidArgumentError(message(text, received=f"{value!r}", expected="one integer"))
         least, words = (0, "non-negative") if name == "skip" else (1, "at least one")
         numbers.append(integer(value))
         if numbers[-1] < least:
-            raise InvalidArgumentError(message(f"{name} must be {words} [Op:SobolSample]", received=str(numbers[-1])))
+            text = f"{name} must be {words} [Op:SobolSample]"
+            raise InvalidArgumentError(message(text, received=str(numbers[-1]), expected=f"{least} or more"))
     from scipy.stats import qmc
 
     dimensions, count, first = numbers

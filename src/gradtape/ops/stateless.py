@@ -30,6 +30,7 @@ from gradtape.ops.random import (
 from gradtape.ops.reparameterized import truncated_sample
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.placement import placed
 from gradtape.values.tensor import Tensor, wrap
 
 
@@ -49,10 +50,11 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
     """`uniform` as a function of its seed; with minval and maxval None, any integer of the dtype."""
     kind = dtypes.as_dtype(dtype)
     if kind.is_integer and (minval is None) != (maxval is None):
-        raise ValueError(
+        text = (
             f"For integer `dtype` argument {kind}, argument `minval` and `maxval` must be both None or not None. "
             f"Got `minval`={minval} and `maxval`={maxval}."
         )
+        raise ValueError(message(text, fix="give both, or neither for the whole range"))
     return any_uniform(stateless_source(seed), shape, minval, maxval, kind)
 
 
@@ -62,10 +64,11 @@ def any_uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: dty
     if dtype.is_integer and minval is None:
         return full_range(source, shape, dtype)
     if dtype.is_unsigned:
-        raise ValueError(
+        text = (
             f"Argument `dtype` got invalid value {dtype} when argument `minval` is not None. "
             "Please don't use unsigned integers in this case."
         )
+        raise ValueError(message(text, fix="dtype=tf.int32, or minval=None and maxval=None for the whole range"))
     return uniform_from(source, shape, 0 if minval is None else minval, maxval, dtype)
 
 
@@ -86,7 +89,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32
     """Samples of Poisson(lam) whose shape is ``shape``, as a function of the seed."""
     size = lengths_of(shape)
     tail = np.shape(np.asarray(convert_to_tensor(lam)))
-    return _fill(lambda lead: wrap(poisson_from(stateless_source(seed), lead, lam, dtype)[0]), size, tail)
+    return _fill(lambda lead: placed(wrap(poisson_from(stateless_source(seed), lead, lam, dtype)[0])), size, tail)
 
 
 def _fill(draw: Callable[[tuple[int, ...]], Tensor], size: tuple[int, ...], tail: tuple[int, ...]) -> Tensor:
@@ -160,7 +163,8 @@ def index_shuffle(index: Any, seed: Any, max_index: Any) -> Tensor:
     array = convert_to_tensor(index)._array
     value, top = (np.asarray(part).astype(np.uint64) for part in (array, convert_to_tensor(max_index)._array))
     if not (array >= 0).all() or (value > top).any():
-        raise InvalidArgumentError(message("index must lie between 0 and max_index", received=f"{array} of {top}"))
+        text = "index must lie between 0 and max_index"
+        raise InvalidArgumentError(message(text, received=f"{array} of {top}", expected=f"indices from 0 to {top}"))
     half = np.uint64(max(1, -(-int(top.max(initial=1)).bit_length() // 2)))
     keys = philox.words(*philox.scrambled(*map(int, seed_pair(seed))), 4).astype(np.uint64)
     out = _feistel(value, keys, half)

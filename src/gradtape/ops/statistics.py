@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, reduce, shape
 from gradtape.ops.arguments import REAL, floating, integer, not_allowed, numeric, position
 from gradtape.values.convert import convert_to_tensor
@@ -20,7 +20,8 @@ def variance(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The mean of |x - mean(x)|² over axes; real for complex x."""
     numeric("Mean", x)
     if x._array.dtype.kind in "iu":
-        raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype}.")
+        text = f"Input must be either real or complex. Received integer type {x.dtype}."
+        raise TypeError(message(text, fix="tf.cast(x, tf.float32)"))
     deviation = elementwise.subtract(x, reduce.mean(x, axis=axis, keepdims=True))
     if x._array.dtype.kind == "c":
         squares = elementwise.real(elementwise.multiply(deviation, elementwise.conj(deviation)))
@@ -68,12 +69,11 @@ def add_n(xp, *xs):
     total = xs[0]
     for i, x in enumerate(xs[1:], 1):
         if xp.shape(x) != xp.shape(total):
-            raise InvalidArgumentError(
-                message(
-                    "Inputs to operation AddN of type AddN must have the same size and shape.  "
-                    f"Input 0: {dims(xp.shape(total))} != input {i}: {dims(xp.shape(x))} [Op:AddN]"
-                )
+            text = (
+                "Inputs to operation AddN of type AddN must have the same size and shape.  "
+                f"Input 0: {dims(xp.shape(total))} != input {i}: {dims(xp.shape(x))} [Op:AddN]"
             )
+            raise InvalidArgumentError(message(text, expected="one shape for all", fix="x + y broadcasts"))
         total = xp.add(total, x)
     return total
 
@@ -134,7 +134,8 @@ class TopKV2(NamedTuple):
 def top_k(x: Tensor, k: Any, index_type: Any) -> TopKV2:
     """The k largest elements of every row, largest first; of equal elements the first ones."""
     if not x._array.ndim:
-        raise InvalidArgumentError("input must be >= 1-D, got shape [] [Op:TopKV2]")
+        text = "input must be >= 1-D, got shape [] [Op:TopKV2]"
+        raise InvalidArgumentError(message(text, received="shape ()", expected="at least one axis"))
     return extremes(x, k, -1, largest=True, index_type=index_type)
 
 
@@ -143,13 +144,17 @@ def extremes(x: Tensor, k: Any, axis: Any, largest: bool, index_type: Any = "int
     if x._array.dtype.kind in "bcO":
         raise not_allowed("TopKV2", x._array.dtype, REAL)
     if np.ndim(getattr(k, "_array", k)):
-        raise InvalidArgumentError(f"k must be scalar, got shape {dims(np.shape(getattr(k, '_array', k)))} [Op:TopKV2]")
+        text = f"k must be scalar, got shape {dims(np.shape(getattr(k, '_array', k)))} [Op:TopKV2]"
+        raise InvalidArgumentError(message(text, expected="one number: how many to return"))
     k, axis = integer(k), position(axis, x._array.ndim, "reduction_dimension {axis} is not in [{low}, {high}) [Op:ApproxTopK]")
     if k < 0:
-        raise InvalidArgumentError(f"Need k >= 0, got {k} [Op:TopKV2]")
+        raise InvalidArgumentError(message(f"Need k >= 0, got {k} [Op:TopKV2]", expected="0 or more"))
     columns = x._array.shape[axis]
     if k > columns:
-        raise InvalidArgumentError(f"input must have at least k columns. Had {columns}, needed {k} [Op:TopKV2]")
+        text = f"input must have at least k columns. Had {columns}, needed {k} [Op:TopKV2]"
+        raise InvalidArgumentError(
+            message(text, received=f"k={k} for {columns} columns", fix=f"k={columns}, or tf.sort(x) for all")
+        )
     order = argsort_descending(x, axis) if largest else indexing.argsort(x, axis=axis)
     order = indexing.getitem(order, index=(slice(None),) * axis + (slice(0, k),))
     return TopKV2(indexing.take_along_axis(x, order, axis=axis), elementwise.cast(order, index_type))
@@ -160,13 +165,20 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: Any) -> Tensor:
     if predictions._array.ndim != 2 or targets._array.ndim != 1:
         name, wanted = ("predictions", 2) if predictions._array.ndim != 2 else ("targets", 1)
         received = f"targets {targets._array.shape}, predictions {predictions._array.shape}"
-        raise InvalidArgumentError(message(f"{name} must be {wanted}-dimensional [Op:InTopKV2]", received=received))
+        text = f"{name} must be {wanted}-dimensional [Op:InTopKV2]"
+        raise InvalidArgumentError(
+            message(text, received=received, expected="targets (batch,) and predictions (batch, classes)")
+        )
     if targets._array.dtype.kind not in "iu":
         raise not_allowed("InTopKV2", targets._array.dtype, "int32, int64")
     rows, classes = predictions._array.shape
     if targets._array.shape != (rows,):
         raise InvalidArgumentError(
-            f"First dimension of predictions {rows} must match length of targets {targets._array.shape[0]} [Op:InTopKV2]"
+            message(
+                f"First dimension of predictions {rows} must match length of targets {targets._array.shape[0]} [Op:InTopKV2]",
+                received=f"predictions {predictions._array.shape}, targets {targets._array.shape}",
+                expected=f"{rows} targets",
+            )
         )
     inside = elementwise.logical_and(elementwise.greater_equal(targets, 0), elementwise.less(targets, classes))
     safe = elementwise.where(inside, targets, elementwise.zeros_like(targets))
@@ -199,7 +211,8 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any, weights: A
     for name, value in (("labels", labels), ("predictions", predictions)):
         array = np.asarray(convert_to_tensor(value)._host()).astype(np.int64)
         if array.size and array.min() < 0:
-            raise InvalidArgumentError(message(f"`{name}` contains negative values.  ", received=f"{array.min()}"))
+            text = f"`{name}` contains negative values.  "
+            raise InvalidArgumentError(message(text, received=f"{array.min()}", expected="classes counted from 0"))
         pairs.append(array.ravel() if array.ndim != 1 and array.size == max(array.shape, default=1) else array)
     size = integer(num_classes) if num_classes is not None else max([int(a.max()) + 1 for a in pairs if a.size], default=0)
     for name, array in zip(("labels", "predictions"), pairs):
@@ -209,10 +222,19 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any, weights: A
             )
     if pairs[0].shape != pairs[1].shape:
         shapes = f"values[0].shape = {dims(pairs[0].shape)} != values[1].shape = {dims(pairs[1].shape)}"
-        raise InvalidArgumentError(f"Shapes of all inputs must match: {shapes} [Op:Pack]")
+        text = f"Shapes of all inputs must match: {shapes} [Op:Pack]"
+        raise InvalidArgumentError(
+            message(text, received=f"labels {pairs[0].shape}, predictions {pairs[1].shape}", expected="one shape for both")
+        )
     values = elementwise.ones_like(convert_to_tensor(pairs[0])) if weights is None else convert_to_tensor(weights)
     if values._array.shape != pairs[0].shape:
-        raise ValueError(f"Shapes {pairs[0].shape} and {values._array.shape} are incompatible")
+        raise ValueError(
+            message(
+                f"Shapes {pairs[0].shape} and {values._array.shape} are incompatible",
+                received=f"weights {values._array.shape} for labels {pairs[0].shape}",
+                expected=f"weights of shape {pairs[0].shape}",
+            )
+        )
     where = convert_to_tensor(np.stack(pairs, 1))
     return indexing.scatter_nd(elementwise.cast(values, dtype), where, shape=(size, size))
 
@@ -220,7 +242,6 @@ def confusion_matrix(labels: Any, predictions: Any, num_classes: Any, weights: A
 def scan_axis(axis: Any, ndim: int, label: str) -> int:
     """The axis of a cumulative op."""
     if np.ndim(getattr(axis, "_array", axis)):
-        raise InvalidArgumentError(
-            f"ScanOp: axis must be a scalar, not {dims(np.shape(getattr(axis, '_array', axis)))} [Op:{label}]"
-        )
+        text = f"ScanOp: axis must be a scalar, not {dims(np.shape(getattr(axis, '_array', axis)))} [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=shown(axis), expected="one integer"))
     return position(axis, ndim, f"ScanOp: Expected scan axis in the range [{{low}}, {{high}}), but got {{axis}} [Op:{label}]")

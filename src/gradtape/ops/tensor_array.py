@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, OutOfRangeError, dims, message
+from gradtape.core.op import RECORDED
+from gradtape.errors import InvalidArgumentError, OutOfRangeError, dims, message, shown
 from gradtape.ops import arrays, shape
 from gradtape.ops.arguments import integers
+from gradtape.ops.execution import Unstageable, is_symbolic_tensor, staging
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
@@ -28,7 +30,8 @@ class TensorArray:
     >>> squares.stack()
     <tf.Tensor: shape=(3,), dtype=float32, numpy=array([0., 1., 4.], dtype=float32)>
 
-    Always go on with what `write` and its like return: compiled functions need it. Unless ``clear_after_read`` is False an
+    Always go on with what `write` and its like return: compiled functions need it, for there an array that is written at an
+    index which only the running program knows is a new one. Unless ``clear_after_read`` is False an
     element can be read once. Elements that were never written are zeros.
     """
 
@@ -44,9 +47,9 @@ class TensorArray:
                     fix="give size=, and dynamic_size=True if it grows",
                 )
             )
-        count = operator.index(size)
+        count = _index(size, "size")
         if count < 0:
-            raise InvalidArgumentError(message("Size should be >= 0.", received=f"size={count}"))
+            raise InvalidArgumentError(message("Size should be >= 0.", received=f"size={count}", expected="0 or more"))
         self._dtype = dtypes.as_dtype(dtype)
         self._dynamic_size = bool(dynamic_size)
         self._clear_after_read = clear_after_read is not False
@@ -77,7 +80,10 @@ class TensorArray:
         return convert_to_tensor(0)
 
     def size(self, name: str | None = None) -> Tensor:
-        return convert_to_tensor(len(self._elements))
+        return convert_to_tensor(self._length())
+
+    def _length(self) -> int:
+        return len(self._elements)
 
     def identity(self) -> TensorArray:
         return self
@@ -87,20 +93,22 @@ class TensorArray:
         del self._elements[:]
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> None:
-        raise NotImplementedError(
-            "TensorArray.grad is not supported when executing eagerly; a tape gives the gradients of what was written."
-        )
+        text = "TensorArray.grad is not supported when executing eagerly; a tape gives the gradients of what was written."
+        raise NotImplementedError(message(text, fix="tape.gradient(y, x) for what was written"))
 
     def __repr__(self) -> str:
-        return f"<tf.TensorArray: size={len(self._elements)}, dtype={self._dtype.name}, element_shape={self._element_shape}>"
+        return f"<tf.TensorArray: size={self._length()}, dtype={self._dtype.name}, element_shape={self._element_shape}>"
 
     # Writing
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with ``value`` at ``index``."""
-        at = operator.index(index)
+        if is_symbolic_tensor(index):
+            return self._stacked_with(value).write(index, value)
+        at = _index(index, "index")
         if at < 0:
-            raise OutOfRangeError(f"Writing to negative indices (index {at}) is not allowed.")
+            text = f"Writing to negative indices (index {at}) is not allowed."
+            raise OutOfRangeError(message(text, received=f"index {at}", expected="0 or more"))
         if at >= len(self._elements):
             if not self._dynamic_size:
                 raise OutOfRangeError(
@@ -137,23 +145,32 @@ class TensorArray:
         """The array with the slices of ``value`` along its first axis."""
         tensor = convert_to_tensor(value, dtype_hint=self._dtype)
         if not tensor._array.ndim:
-            raise ValueError("Argument `axis` = 0 not in range [0, 0)")
-        count = tensor._array.shape[0]
-        if count > len(self._elements) and not self._dynamic_size:
-            raise ValueError(f"Cannot unstack {count} tensors into a TensorArray of static size {len(self._elements)}")
+            text = "Argument `axis` = 0 not in range [0, 0)"
+            raise ValueError(message(text, received="shape ()", expected="at least one axis: each row becomes an element"))
+        count, size = tensor._array.shape[0], self._length()
+        if count > size and not self._dynamic_size:
+            raise ValueError(
+                message(
+                    f"Cannot unstack {count} tensors into a TensorArray of static size {size}",
+                    received=f"{count} rows for size={size}",
+                    fix=f"size={count}, or dynamic_size=True",
+                )
+            )
+        if is_symbolic_tensor(tensor):
+            return self._with_stack(tensor)
         self._elements = [self._checked(part) for part in arrays.unstack(tensor, axis=0)]
         return self
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of ``value`` at ``indices``."""
+        if is_symbolic_tensor(indices):
+            return self._stacked_with(convert_to_tensor(value, dtype_hint=self._dtype)[0]).scatter(indices, value)
         places = integers(indices)
         parts = arrays.unstack(convert_to_tensor(value, dtype_hint=self._dtype), axis=0)
         if len(places) != len(parts):
+            text = "Expected number of indices to equal the first dimension of value."
             raise InvalidArgumentError(
-                message(
-                    "Expected number of indices to equal the first dimension of value.",
-                    received=f"{len(places)} indices for {len(parts)} slices",
-                )
+                message(text, received=f"{len(places)} indices for {len(parts)} slices", expected="one index per slice")
             )
         for place, part in zip(places, parts):
             self.write(place, part)
@@ -163,23 +180,32 @@ class TensorArray:
         """The array with consecutive parts of ``value`` along its first axis."""
         tensor, sizes = convert_to_tensor(value, dtype_hint=self._dtype), convert_to_tensor(lengths)
         if sizes.dtype not in (dtypes.int32, dtypes.int64):
-            raise InvalidArgumentError(
-                f"Value for attr 'Tlen' of {sizes.dtype.word} is not in the list of allowed values: int8, int32, int64"
-            )
+            text = f"Value for attr 'Tlen' of {sizes.dtype.word} is not in the list of allowed values: int8, int32, int64"
+            raise InvalidArgumentError(message(text, received=f"lengths of {sizes.dtype!r}", fix="tf.cast(lengths, tf.int32)"))
         if sizes.ndim != 1:
-            raise InvalidArgumentError(f"Expected lengths to be a vector, received shape: {dims(sizes._array.shape)}")
+            text = f"Expected lengths to be a vector, received shape: {dims(sizes._array.shape)}"
+            raise InvalidArgumentError(message(text, expected="one length per element"))
         if not tensor._array.ndim:
-            raise InvalidArgumentError("Expected value to be at least a vector, but received shape: []")
+            text = "Expected value to be at least a vector, but received shape: []"
+            raise InvalidArgumentError(message(text, received="shape ()", expected="at least one axis"))
         counts = tuple(sizes._host().tolist())
         if sum(counts) != tensor._array.shape[0]:
             raise InvalidArgumentError(
-                "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-                f"{sum(counts)} and value's shape is: {dims(tensor._array.shape)}"
+                message(
+                    "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+                    f"{sum(counts)} and value's shape is: {dims(tensor._array.shape)}",
+                    received=f"lengths {counts} of shape {tensor._array.shape}",
+                    expected=f"{tensor._array.shape[0]} in all",
+                )
             )
         if len(counts) != len(self._elements) and not self._dynamic_size:
             raise InvalidArgumentError(
-                f"TensorArray's size is not equal to the size of lengths ({len(self._elements)} vs. {len(counts)}), and the "
-                "TensorArray is not marked as dynamically resizeable."
+                message(
+                    f"TensorArray's size is not equal to the size of lengths ({len(self._elements)} vs. {len(counts)}), "
+                    "and the TensorArray is not marked as dynamically resizeable.",
+                    received=f"{len(counts)} lengths for size={len(self._elements)}",
+                    fix=f"size={len(counts)}, or dynamic_size=True",
+                )
             )
         self._infer_shape = self._infer_shape and len(set(counts)) < 2
         self._elements = [self._checked(part) for part in arrays.split(tensor, sizes=counts, axis=0)]
@@ -189,6 +215,8 @@ class TensorArray:
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element at ``index``."""
+        if is_symbolic_tensor(index):
+            return self._stacked_with(None).read(index)
         at = operator.index(index)
         element = self._element(at)
         if self._clear_after_read:
@@ -202,7 +230,10 @@ class TensorArray:
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at ``indices`` along a new first axis."""
         if not hasattr(indices, "__len__"):
-            raise TypeError(f"gather expects a list of indices.\n  Received: {indices!r}")
+            text = "gather expects a list of indices."
+            raise TypeError(message(text, received=shown(indices), fix="array.gather([0, 1]), or array.read(0) for one"))
+        if is_symbolic_tensor(indices):
+            return self._stacked_with(None).gather(indices)
         return self._stacked(integers(indices) if len(indices) else ())
 
     def _stacked(self, places: Any) -> Tensor:
@@ -215,25 +246,34 @@ class TensorArray:
         """The elements joined along their first axis."""
         elements = [self._element(at) for at in range(len(self._elements))]
         if not elements:
-            raise InvalidArgumentError("TensorArray has size zero, so there is nothing to concatenate.")
+            text = "TensorArray has size zero, so there is nothing to concatenate."
+            raise InvalidArgumentError(message(text, received="size=0", expected="at least one element"))
         for at, element in enumerate(elements):
             if not element._array.ndim:
                 raise InvalidArgumentError(
-                    message(f"Concat saw a scalar shape at index {at} but requires at least vectors.", fix="use stack()")
+                    message(
+                        f"Concat saw a scalar shape at index {at} but requires at least vectors.",
+                        received=f"{len(elements)} scalars",
+                        fix="use stack()",
+                    )
                 )
         return shape.concatenate(*elements, axis=0)
 
     def _element(self, at: int) -> Tensor:
         if at < 0:
-            raise OutOfRangeError(f"Reading from negative indices (index {at}) is not allowed.")
+            text = f"Reading from negative indices (index {at}) is not allowed."
+            raise OutOfRangeError(message(text, received=f"index {at}", expected="0 or more"))
         if at >= len(self._elements):
-            raise OutOfRangeError(f"Tried to read from index {at} but array size is: {len(self._elements)}")
+            text = f"Tried to read from index {at} but array size is: {len(self._elements)}"
+            raise OutOfRangeError(message(text, received=f"index {at}", expected=f"0 to {len(self._elements) - 1}"))
         element = self._elements[at]
         if element is _CLEARED:
             raise InvalidArgumentError(
                 message(
                     f"Could not read index {at} twice because it was cleared after a previous read "
-                    "(perhaps try setting clear_after_read = false?)"
+                    "(perhaps try setting clear_after_read = false?)",
+                    received=f"a second read of index {at}",
+                    fix="tf.TensorArray(dtype, size, clear_after_read=False)",
                 )
             )
         if element is None:
@@ -241,12 +281,122 @@ class TensorArray:
                 raise ValueError(
                     message(
                         f"Cannot convert a partially known TensorShape {self._element_shape} to a Tensor.",
+                        received=f"{self!r}",
                         why=f"index {at} was never written, and the shape of its zeros is not known",
                         fix="write it first, or give element_shape=",
                     )
                 )
             element = self._elements[at] = wrap(_zeros(tuple(self._element_shape), self._dtype))
         return element
+
+
+def _index(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise TypeError(message(str(error), received=f"{what}={shown(value)}", expected="one integer")) from None
+
+    # As one tensor: what a compiled program carries through a loop, and indexes by what only it knows
+
+    def _stacked_form(self) -> Tensor | None:
+        """All elements as one tensor; None if their shape is not known yet."""
+        if not self._element_shape.is_fully_defined():
+            return None
+        if all(element is None for element in self._elements):
+            return wrap(_zeros((len(self._elements), *self._element_shape), self._dtype))
+        zeros = wrap(_zeros(tuple(self._element_shape), self._dtype))
+        return arrays.stack([e if isinstance(e, Tensor) else zeros for e in self._elements])
+
+    def _with_stack(self, stack: Tensor) -> TensorArray:
+        return _Stacked(self, stack)
+
+    def _stacked_with(self, value: Any) -> TensorArray:
+        """This array as one tensor; if it is empty, with room for elements like ``value``."""
+        if self._dynamic_size:
+            raise Unstageable("a TensorArray that grows at an index which only the running program knows")
+        copy = self._copy()
+        if value is not None:
+            copy._checked(value)
+        stack = copy._stacked_form()
+        return copy if stack is None else copy._with_stack(stack)
+
+    def _copy(self) -> TensorArray:
+        new: TensorArray = object.__new__(TensorArray)
+        for name in ("_dtype", "_dynamic_size", "_clear_after_read", "_infer_shape", "_element_shape"):
+            setattr(new, name, getattr(self, name))
+        new._elements = list(self._elements)
+        return new
+
+    def _learn(self, other: TensorArray) -> None:
+        """Take over the shape of the elements from an array that was made of this one."""
+        if not self._element_shape.is_fully_defined():
+            self._element_shape = other._element_shape
+
+
+class _Stacked(TensorArray):
+    """An array inside a compiled program: one tensor with all elements. Writing gives a new array."""
+
+    def __init__(self, like: TensorArray, stack: Tensor) -> None:
+        self.__dict__.update(like._copy().__dict__)
+        self._element_shape = TensorShape(stack._array.shape[1:])
+        self._elements = []
+        self._stack = stack
+
+    def _copy(self) -> TensorArray:
+        return self
+
+    def _length(self) -> int:
+        return self._stack._array.shape[0]
+
+    def _stacked_form(self) -> Tensor:
+        return self._stack
+
+    def _with_stack(self, stack: Tensor) -> TensorArray:
+        return _Stacked(super()._copy(), stack)
+
+    def close(self, name: str | None = None) -> None:
+        """Nothing: it takes no room but that of its tensor."""
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        return self._with_stack(staging.control.put_row(self._stack, self._place(index), self._checked(value)))
+
+    def _place(self, index: Any) -> Tensor:
+        """The index as a tensor; one that is known is checked."""
+        if not is_symbolic_tensor(index):
+            at = operator.index(index)
+            if not 0 <= at < self._length():
+                raise OutOfRangeError(f"Tried to access index {at} but array size is: {self._length()}")
+        return convert_to_tensor(index)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        places = convert_to_tensor(indices)
+        parts = arrays.unstack(convert_to_tensor(value, dtype_hint=self._dtype), axis=0)
+        new: TensorArray = self
+        for place, part in zip(arrays.unstack(places, axis=0), parts):
+            new = new.write(place, part)
+        return new
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        plain = super()._copy()
+        plain._elements = [None] * self._length()
+        return plain.split(value, lengths)
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        return staging.control.take_row(self._stack, self._place(index))
+
+    def stack(self, name: str | None = None) -> Tensor:
+        return self._stack
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        return RECORDED.take(self._stack, convert_to_tensor(indices), axis=0, batch_dims=0)
+
+    def concat(self, name: str | None = None) -> Tensor:
+        count, *lengths = self._stack._array.shape
+        if not count or not lengths:
+            raise InvalidArgumentError(
+                message("Concat needs elements that are at least vectors.", received=f"{self!r}", fix="use stack()")
+            )
+        return RECORDED.reshape(self._stack, shape=(count * lengths[0], *lengths[1:]))
 
 
 def _zeros(lengths: tuple, dtype: dtypes.DType) -> np.ndarray:

@@ -115,9 +115,8 @@ def length(value: Any, unit: str) -> Any:
 
 def _check_unit(unit: str, label: str) -> None:
     if unit not in ("BYTE", "UTF8_CHAR"):
-        raise InvalidArgumentError(
-            f"Value for attr 'unit' of \"{unit}\" is not in the list of allowed values: \"BYTE\", \"UTF8_CHAR\" [Op:{label}]"
-        )
+        text = f"Value for attr 'unit' of \"{unit}\" is not in the list of allowed values: \"BYTE\", \"UTF8_CHAR\" [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"unit={unit!r}", expected="'BYTE' or 'UTF8_CHAR'"))
 
 
 def substring(value: Any, position: Any, size: Any, unit: str) -> Tensor:
@@ -126,12 +125,19 @@ def substring(value: Any, position: Any, size: Any, unit: str) -> Tensor:
     array = texts(value, "Substr")
     starts, sizes = (np.asarray(convert_to_tensor(n)._host()) for n in (position, size))
     if starts.shape != sizes.shape:
-        raise InvalidArgumentError(f"pos and len should have the same shape, got: {dims(starts.shape)} vs. {dims(sizes.shape)}")
+        text = f"pos and len should have the same shape, got: {dims(starts.shape)} vs. {dims(sizes.shape)}"
+        raise InvalidArgumentError(
+            message(text, received=f"pos {starts.shape}, len {sizes.shape}", expected="one shape for both")
+        )
     try:
         every = np.broadcast_arrays(array, starts, sizes)
     except ValueError:
         raise InvalidArgumentError(
-            f"Incompatible shapes: {dims(array.shape)} vs. {dims(starts.shape)} [Op:Substr]"
+            message(
+                f"Incompatible shapes: {dims(array.shape)} vs. {dims(starts.shape)} [Op:Substr]",
+                received=f"input {array.shape}, pos {starts.shape}",
+                expected="shapes that broadcast: equal, or 1, from the last axis backwards",
+            )
         ) from None
     parts = [_substring(part, start, count, unit) for part, start, count in zip(*(a.ravel().tolist() for a in every))]
     return string_tensor(parts, every[0].shape)
@@ -225,7 +231,13 @@ def reduce_join(value: Any, axis: Any, keepdims: bool, separator: str) -> Tensor
     given = range(array.ndim)[::-1] if wanted is None else (wanted,) if isinstance(wanted, int) else wanted
     for a in given:
         if not -array.ndim <= a < array.ndim:
-            raise OutOfRangeError(f"Invalid reduction dimension {a} for input with {array.ndim} dimension(s) [Op:ReduceJoin]")
+            raise OutOfRangeError(
+                message(
+                    f"Invalid reduction dimension {a} for input with {array.ndim} dimension(s) [Op:ReduceJoin]",
+                    received=f"axis={axis} for shape {array.shape}",
+                    expected=f"axes from {-array.ndim} to {array.ndim - 1}",
+                )
+            )
     order = [a % array.ndim for a in given][::-1]
     kept = [a for a in range(array.ndim) if a not in order]
     count, width = (math.prod(array.shape[a] for a in part) for part in (kept, order))
@@ -244,10 +256,11 @@ def numbers(value: Any, dtype: Any) -> Any:
     """The numbers that strings spell."""
     kind = dtypes.as_dtype(dtype)
     if kind not in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64):
-        raise InvalidArgumentError(
+        summary = (
             f"Value for attr 'out_type' of {kind.word} is not in the list of allowed values: float, double, int32, int64 "
             "[Op:StringToNumber]"
         )
+        raise InvalidArgumentError(message(summary, received=f"out_type={kind!r}", fix="out_type=tf.float32, then tf.cast"))
     form, python = (_FLOAT, float) if kind.is_floating else (_INTEGER, int)
 
     def number(text: bytes) -> Any:
@@ -301,7 +314,9 @@ def _check_form(tensor: Tensor, exact: bool, precision: int, scientific: bool, s
     elif exact and precision > -1:
         wrong = f"precision not supported for datatype {name}"
     if wrong:
-        raise InvalidArgumentError(wrong + " [Op:AsString]")
+        raise InvalidArgumentError(
+            message(f"{wrong} [Op:AsString]", expected="scientific or shortest for floats, fill one of '', ' ', '0', '+', '-'")
+        )
 
 
 # Templates
@@ -312,8 +327,12 @@ def formatted(template: str, values: Sequence, placeholder: str, summarize: int)
     pieces = template.split(placeholder)
     if len(pieces) - 1 != len(values):
         raise ValueError(
-            f"The template expects {len(pieces) - 1} tensors, but the inputs only has {len(values)}. Please ensure the number "
-            f"of placeholders in template matches inputs length. [Op:StringFormat]"
+            message(
+                f"The template expects {len(pieces) - 1} tensors, but the inputs only has {len(values)}. Please ensure the "
+                f"number of placeholders in template matches inputs length. [Op:StringFormat]",
+                received=f"{len(values)} inputs",
+                expected=f"{len(pieces) - 1}, one per {placeholder!r} in the template",
+            )
         )
     shown = [printing._rows(convert_to_tensor(value)._host(), summarize, 1) for value in values]
     whole = "".join(piece + text for piece, text in zip(pieces, [*shown, ""]))

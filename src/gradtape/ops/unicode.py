@@ -34,10 +34,11 @@ def _python_name(encoding: str, label: str) -> str:
 
 def _check_errors(errors: str, label: str) -> None:
     if errors not in _ERRORS:
-        raise InvalidArgumentError(
+        text = (
             f"Value for attr 'errors' of \"{errors}\" is not in the list of allowed values: \"strict\", \"replace\", "
             f'"ignore" [Op:{label}]'
         )
+        raise InvalidArgumentError(message(text, received=f"errors={errors!r}", expected="'strict', 'replace' or 'ignore'"))
 
 
 class Decoder:
@@ -77,7 +78,11 @@ class Decoder:
     def _wrong(self, text: bytes, position: int) -> list[Character]:
         if self.errors == "strict":
             raise InvalidArgumentError(
-                message(f"Invalid formatting on input string [Op:{self.label}]", received=f"{text!r}, wrong at byte {position}")
+                message(
+                    f"Invalid formatting on input string [Op:{self.label}]",
+                    received=f"{text!r}, wrong at byte {position}",
+                    fix="errors='replace' or errors='ignore'",
+                )
             )
         return [(self.replacement, position)] if self.errors == "replace" else []
 
@@ -105,9 +110,12 @@ def transcode(value: Any, decoder: Decoder, encoding: str) -> Any:
 
 def _target(encoding: str, label: str) -> str:
     if encoding not in _ENCODINGS:
-        raise InvalidArgumentError(
+        text = (
             f"Value for attr 'output_encoding' of \"{encoding}\" is not in the list of allowed values: \"UTF-8\", "
             f'"UTF-16-BE", "UTF-32-BE" [Op:{label}]'
+        )
+        raise InvalidArgumentError(
+            message(text, received=f"output_encoding={encoding!r}", expected="'UTF-8', 'UTF-16-BE' or 'UTF-32-BE'")
         )
     return _ENCODINGS[encoding]
 
@@ -125,7 +133,10 @@ def encode(value: Any, encoding: str, errors: str, replacement: int) -> Any:
     def text(codes: Sequence[int]) -> bytes:
         good = [code if 0 <= code < 0xD800 or 0xDFFF < code <= 0x10FFFF else None for code in codes]
         if None in good and errors == "strict":
-            raise InvalidArgumentError(f"Code point is out of range for Unicode, or is a surrogate. [Op:{label}]")
+            summary = f"Code point is out of range for Unicode, or is a surrogate. [Op:{label}]"
+            raise InvalidArgumentError(
+                message(summary, received=f"code points {list(codes)[:8]}", fix="errors='replace' or errors='ignore'")
+            )
         shown = [replacement if code is None else code for code in good if code is not None or errors == "replace"]
         return _encoded(shown, target)
 
@@ -137,6 +148,7 @@ def encode(value: Any, encoding: str, errors: str, replacement: int) -> Any:
         return string_tensor([text(row) for row in rows], (len(rows),))
     array = convert_to_tensor(value)._host()
     if not array.ndim:
-        raise ValueError("input_tensor must have a rank of at least 1.")
+        summary = "input_tensor must have a rank of at least 1."
+        raise ValueError(message(summary, received="shape ()", expected="code points of shape (…, characters)"))
     rows = array.reshape(int(np.prod(array.shape[:-1], dtype=np.int64)), array.shape[-1]).tolist()
     return string_tensor([text(row) for row in rows], array.shape[:-1])

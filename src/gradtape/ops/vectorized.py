@@ -38,8 +38,9 @@ def vectorized_map(fn: Callable, elems: Any, fallback_to_while_loop: bool = True
         return _batched(fn, elems, leaves, count)
     except NotVectorizable as error:
         if not fallback_to_while_loop:
+            text = f"vectorized_map could not vectorise {_name(fn)}."
             raise ValueError(
-                message(f"vectorized_map could not vectorise {_name(fn)}.", received=str(error).splitlines()[0])
+                message(text, received=str(error).splitlines()[0], fix="fallback_to_while_loop=True, or tf.map_fn(fn, elems)")
             ) from error
         if warn and _name(fn) not in _said:
             _said.add(_name(fn))
@@ -59,6 +60,7 @@ def _count(leaves: list[Tensor]) -> int:
             message(
                 "vectorized_map needs elements along axis 0 of every tensor, the same number in each.",
                 received=f"shapes {', '.join(str(t._array.shape) for t in leaves) or 'of nothing'}",
+                expected="the same length along axis 0 everywhere",
             )
         )
     return lengths.pop()  # type: ignore[return-value]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -16,16 +16,21 @@ def _length(value: Any) -> int:
     """A window's length: one non-negative integer."""
     array = np.asarray(convert_to_tensor(value))
     if array.ndim:
-        raise ValueError(f"window_length must be a scalar, received shape {array.shape}")
+        text = f"window_length must be a scalar, received shape {array.shape}"
+        raise ValueError(message(text, received=shown(value), expected="one integer"))
     if array.dtype.kind not in "iu" or array < 0:
-        raise InvalidArgumentError(message("window_length must be a non-negative integer", received=f"{array}"))
+        text = "window_length must be a non-negative integer"
+        raise InvalidArgumentError(message(text, received=f"{array}", expected="0 or more samples"))
     return int(array)
 
 
 def _window(values: np.ndarray, dtype: Any) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     if not wanted.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Found {wanted!r}")
+        text = f"dtype must be a floating point type. Found {wanted!r}"
+        raise ValueError(
+            message(text, received=f"dtype={wanted!r}", expected="tf.float32, tf.float64, tf.float16 or tf.bfloat16")
+        )
     return wrap(values.astype(wanted.numpy))
 
 

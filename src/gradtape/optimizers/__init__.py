@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.optimizers import schedules
 from gradtape.optimizers.adam import Adam, Adamax, AdamW, Nadam
 from gradtape.optimizers.adaptive import Adadelta, Adagrad, Ftrl, RMSprop
@@ -59,6 +59,7 @@ def get(identifier: Any) -> Any:
         return deserialize(identifier)
     if isinstance(identifier, str):
         return deserialize({"class_name": identifier, "config": {}})
-    raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
+    text = f"Could not interpret optimizer identifier: {identifier}"
+    raise ValueError(message(text, received=shown(identifier), expected="an optimizer, its name, or its config"))
 
 __getattr__ = missing(__name__, __all__)

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradtape.core.context import suspended
 from gradtape.core.op import RECORDED
+from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer, single
 from gradtape.values.convert import convert_to_tensor
 
@@ -78,7 +79,13 @@ class AdamW(Adam):
         **kwargs: Any,
     ) -> None:
         if weight_decay is None:
-            raise ValueError("Argument `weight_decay` must be a float. Received: weight_decay=None")
+            raise ValueError(
+                message(
+                    "Argument `weight_decay` must be a float. Received: weight_decay=None",
+                    received="weight_decay=None",
+                    fix="tf.keras.optimizers.Adam has none; weight_decay=0.0 switches it off",
+                )
+            )
         super().__init__(learning_rate, beta_1, beta_2, epsilon, amsgrad, weight_decay, *args, **kwargs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer, single
 
 
@@ -161,12 +162,14 @@ class Ftrl(Optimizer):
         self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
         self.beta = beta
         if learning_rate_power > 0:
+            text = f"`learning_rate_power` needs to be negative or zero. Received: learning_rate_power={learning_rate_power}."
             raise ValueError(
-                f"`learning_rate_power` needs to be negative or zero. Received: learning_rate_power={learning_rate_power}."
+                message(text, received=f"learning_rate_power={learning_rate_power}", expected="0 or less: -0.5 is usual")
             )
         for name, value in self._own().items():
             if name not in ("learning_rate_power", "beta") and value < 0:
-                raise ValueError(f"`{name}` needs to be positive or zero. Received: {name}={value}.")
+                text = f"`{name}` needs to be positive or zero. Received: {name}={value}."
+                raise ValueError(message(text, received=f"{name}={value}", expected="0 or more"))
 
     def _own(self) -> dict[str, float]:
         names = (

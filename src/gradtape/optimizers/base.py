@@ -21,7 +21,7 @@ import numpy as np
 from gradtape.core.context import suspended
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.optimizers import functional, gradients, schedules
 from gradtape.optimizers.gradients import Rows
 from gradtape.values import dtypes
@@ -117,18 +117,18 @@ class Optimizer:
         clips = {n: getattr(self, n) for n in ("clipnorm", "clipvalue", "global_clipnorm")}
         if sum(value is not None for value in clips.values()) > 1:
             received = ", ".join(f"{n}={value}" for n, value in clips.items())
-            raise ValueError(f"Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: {received}")
+            text = f"Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set. Received: {received}"
+            raise ValueError(message(text, received=received, fix="leave the others at None"))
         steps, frequency = self.gradient_accumulation_steps, self.ema_overwrite_frequency
         if steps and steps < 2:
-            raise ValueError(
-                f"`gradient_accumulation_steps` must be an integer >= 2. Received: gradient_accumulation_steps={steps}"
-            )
+            text = f"`gradient_accumulation_steps` must be an integer >= 2. Received: gradient_accumulation_steps={steps}"
+            raise ValueError(message(text, received=f"gradient_accumulation_steps={steps}", expected="2 or more, or None"))
         if self.use_ema and not 0 <= self.ema_momentum <= 1:
-            raise ValueError(f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={self.ema_momentum}")
+            text = f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={self.ema_momentum}"
+            raise ValueError(message(text, received=f"ema_momentum={self.ema_momentum}", expected="0 to 1: 0.99 is usual"))
         if self.use_ema and frequency and (not isinstance(frequency, int) or frequency < 1):
-            raise ValueError(
-                f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: ema_overwrite_frequency={frequency}"
-            )
+            text = f"`ema_overwrite_frequency` must be an integer >= 1 or None. Received: ema_overwrite_frequency={frequency}"
+            raise ValueError(message(text, received=f"ema_overwrite_frequency={frequency}", expected="1 or more, or None"))
 
     # What an algorithm defines
 
@@ -145,7 +145,13 @@ class Optimizer:
 
     def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, *slots: Any) -> tuple:
         """The new value and slots for gradient ``g``, value ``p`` and coefficients ``k``."""
-        raise NotImplementedError(f"{type(self).__name__} must define `update` or `update_step`.")
+        raise NotImplementedError(
+            message(
+                f"{type(self).__name__} must define `update` or `update_step`.",
+                received=f"a {type(self).__name__} without it",
+                fix="def update_step(self, gradient, variable, learning_rate): …",
+            )
+        )
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Any) -> None:
         """The same for rules in the manner of Keras: on tensors, with `assign` and its kin."""
@@ -254,10 +260,13 @@ class Optimizer:
         if callable(value) or isinstance(value, Variable):
             return value
         if isinstance(value, (bool, str)) or value is None or np.ndim(value) or np.asarray(value).dtype.kind not in "fiu":
-            raise ValueError(
+            text = (
                 "Argument `learning_rate` should be float, or an instance of LearningRateSchedule, or a callable (that takes "
                 "in the current iteration value and returns the corresponding learning rate value). Received instead: "
                 f"learning_rate={value}"
+            )
+            raise ValueError(
+                message(text, received=shown(value), expected="a float, a schedule, or a function without arguments")
             )
         return self.add_variable((), float(value), name="learning_rate")
 
@@ -278,7 +287,13 @@ class Optimizer:
         elif isinstance(rate, Variable):
             rate.assign(np.asarray(value._operand() if isinstance(value, Convertible) else value))
         elif isinstance(rate, schedules.LearningRateSchedule):
-            raise TypeError(_NOT_SETTABLE)
+            raise TypeError(
+                message(
+                    _NOT_SETTABLE,
+                    received=shown(value),
+                    fix="optimizer.learning_rate.assign(value), with an optimizer made with a float",
+                )
+            )
         else:
             self._learning_rate = self._tracked_rate(value)
 
@@ -324,10 +339,11 @@ class Optimizer:
         if not grads:
             return
         if trainable_variables is None and not self.built:
-            raise ValueError(
+            text = (
                 "When passing `grads` without `variables`, the optimizer must already be built on a list of variables. "
                 "Call `optimizer.build(trainable_variables)` first. "
             )
+            raise ValueError(message(text, received="grads alone", fix="optimizer.apply_gradients(zip(grads, variables))"))
         if len(grads) != len(variables):
             raise ValueError(
                 message(
@@ -474,7 +490,13 @@ class Optimizer:
     def exclude_from_weight_decay(self, var_list: Iterable[Variable] | None = None, var_names: Any = None) -> None:
         """Leave variables out of weight decay: these, and those whose name contains one of ``var_names`` (patterns)."""
         if self.built:
-            raise ValueError("`exclude_from_weight_decay()` can only be configured before the optimizer is built.")
+            raise ValueError(
+                message(
+                    "`exclude_from_weight_decay()` can only be configured before the optimizer is built.",
+                    received=f"an optimizer of {len(self._trainable_variables)} variables",
+                    fix="call it right after making the optimizer",
+                )
+            )
         self._undecayed = list(var_list or ()), "|".join(var_names or ())
 
     def _decays(self, variable: Variable) -> bool:

@@ -202,6 +202,7 @@ def _from_slices(slices: IndexedSlices, variable: Variable, rows: bool) -> Any:
             message(
                 f"indices[{bad[0]}] = {indices[bad[0]]} is not in [0, {shape[0]})",
                 received=f"a sparse gradient for variable {variable.name!r} of shape {shape}",
+                expected=f"rows from 0 to {shape[0] - 1}",
             )
         )
     values = _cast(values, variable)

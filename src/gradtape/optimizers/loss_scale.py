@@ -51,6 +51,7 @@ class LossScale:
                 message(
                     "LossScale needs a positive scale and at least one growth step.",
                     received=f"initial_scale={initial_scale}, growth_steps={growth_steps}",
+                    expected="initial_scale above 0, growth_steps of 1 or more",
                 )
             )
         self.inner_optimizer = optimizer

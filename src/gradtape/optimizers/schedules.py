@@ -33,12 +33,22 @@ class LearningRateSchedule:
 
     def value(self, xp: Any, step: Any) -> Any:
         """The rate at ``step``, a float32 array."""
-        raise NotImplementedError(f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`.")
+        raise NotImplementedError(
+            message(
+                f"Learning rate schedule '{type(self).__name__}' must override `__call__(self, step)`.",
+                received=f"a {type(self).__name__} without it",
+                fix="def __call__(self, step): return 0.1 / (step + 1)",
+            )
+        )
 
     def get_config(self) -> dict[str, Any]:
         if not self.arguments:
             raise NotImplementedError(
-                f"Learning rate schedule '{type(self).__name__}' must override `get_config()` in order to be serializable."
+                message(
+                    f"Learning rate schedule '{type(self).__name__}' must override `get_config()` in order to be serializable.",
+                    received=f"a {type(self).__name__} without it",
+                    fix="def get_config(self): return {'initial_rate': self.initial_rate}",
+                )
             )
         return {name: getattr(self, name) for name in self.arguments}
 
@@ -49,7 +59,8 @@ class LearningRateSchedule:
 
 def _positive(name: str, value: Any) -> None:
     if value <= 0:
-        raise ValueError(f"Argument `{name}` must be > 0. Received: {name}={value}")
+        text = f"Argument `{name}` must be > 0. Received: {name}={value}"
+        raise ValueError(message(text, received=f"{name}={value}", expected="above 0"))
 
 
 class ExponentialDecay(LearningRateSchedule):
@@ -115,8 +126,12 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     def __init__(self, boundaries: list, values: list, name: str = "PiecewiseConstant") -> None:
         if len(boundaries) != len(values) - 1:
             raise ValueError(
-                "The length of boundaries should be 1 less than the length of values. Received: "
-                f"boundaries={boundaries} of length {len(boundaries)}, and values={values} of length {len(values)}."
+                message(
+                    "The length of boundaries should be 1 less than the length of values. Received: "
+                    f"boundaries={boundaries} of length {len(boundaries)}, and values={values} of length {len(values)}.",
+                    received=f"{len(boundaries)} boundaries, {len(values)} values",
+                    fix="one value more than boundaries: for the steps after the last",
+                )
             )
         self.boundaries = boundaries
         self.values = values

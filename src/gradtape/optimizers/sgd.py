@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import multiply, subtract
 
+from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer, single, writable
 from gradtape.values.tensor import Tensor
 
@@ -31,7 +32,8 @@ class SGD(Optimizer):
     ) -> None:
         super().__init__(learning_rate, *args, **kwargs)
         if isinstance(momentum, bool) or not isinstance(momentum, (int, float)) or not 0 <= momentum <= 1:
-            raise ValueError(f"`momentum` must be a float between [0, 1]. Received: momentum={momentum}")
+            text = f"`momentum` must be a float between [0, 1]. Received: momentum={momentum}"
+            raise ValueError(message(text, received=f"momentum={momentum!r}", expected="0 to 1: 0.9 is usual"))
         self.momentum = momentum
         self.nesterov = nesterov
         self.row_wise = not momentum
@@ -97,7 +99,8 @@ class Lion(Optimizer):
     ) -> None:
         super().__init__(learning_rate, *args, **kwargs)
         if not 0 < beta_1 <= 1:
-            raise ValueError(f"Argument `beta_1` must be in the [0, 1] range, and not 0. Received: beta_1={beta_1}.")
+            text = f"Argument `beta_1` must be in the [0, 1] range, and not 0. Received: beta_1={beta_1}."
+            raise ValueError(message(text, received=f"beta_1={beta_1}", expected="above 0, up to 1"))
         self.beta_1 = beta_1
         self.beta_2 = beta_2
 

@@ -96,7 +96,8 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     def strings() -> Tensor:
         tensor = convert_to_tensor(data)
         if tensor.dtype is not dtypes.string:
-            raise TypeError(f"tensor must be of type tf.string; got {tensor.dtype!r}")
+            text = f"tensor must be of type tf.string; got {tensor.dtype!r}"
+            raise TypeError(message(text, received=f"{tensor.dtype!r}", fix="tf.strings.as_string(data)"))
         return tensor
 
     return _record(scoped(name), strings, step, "text", description)
@@ -141,11 +142,13 @@ def _pictures(data: Any, most: int) -> Tensor:
             )
         )
     if most < 0:
-        raise ValueError(f"max_outputs must be non-negative. Received: {most}")
+        text = f"max_outputs must be non-negative. Received: {most}"
+        raise ValueError(message(text, received=f"max_outputs={most}", expected="0 or more"))
     channels = array.shape[-1]
     if channels not in (1, 2, 3, 4):
+        text = f"image must have 1, 2, 3, or 4 channels; got {channels}"
         raise ValueError(
-            message(f"image must have 1, 2, 3, or 4 channels; got {channels}", received=f"pictures of shape {array.shape}")
+            message(text, received=f"pictures of shape {array.shape}", expected="(count, height, width, channels)")
         )
     shown = convert_image_dtype(wrap(array[:most]), dtypes.uint8, saturate=True)
     files = encode_png(shown)._array.tolist() if shown._array.size else []
@@ -159,7 +162,7 @@ def audio(
 ) -> Tensor:  # fmt: skip
     """Write sounds (number, samples, channels) with values between -1 and 1."""
     if encoding not in (None, "wav"):
-        raise ValueError(f"Unknown encoding: {encoding}")
+        raise ValueError(message(f"Unknown encoding: {encoding}", received=f"encoding={encoding!r}", expected="'wav' or None"))
     return _record(scoped(name), lambda: _sounds(data, int(sample_rate), max_outputs), step, "audio", description, _WAV)
 
 
@@ -229,5 +232,6 @@ def trace_off() -> None:
 def trace_export(name: str, step: Any = None, profiler_outdir: Any = None) -> None:
     """Ends what `trace_on` began; nothing is written."""
     if not _traced:
-        raise ValueError("Must enable trace before export through tf.summary.trace_on.")
+        text = "Must enable trace before export through tf.summary.trace_on."
+        raise ValueError(message(text, received="an export without trace_on", fix="tf.summary.trace_on() before the call"))
     trace_off()

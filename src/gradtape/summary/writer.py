@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.ops.files import path_of
 from gradtape.values.naming import name_scope
 from gradtape.values.tensor import Tensor, wrap
@@ -144,9 +144,11 @@ def create_file_writer(
     True
     """
     if logdir is None:
-        raise ValueError("Argument `logdir` cannot be None")
+        text = "Argument `logdir` cannot be None"
+        raise ValueError(message(text, received="logdir=None", fix="tf.summary.create_file_writer('logs')"))
     if not isinstance(logdir, (str, bytes, os.PathLike, Tensor)):
-        raise TypeError(f"Cannot convert {logdir!r} to EagerTensor of dtype string")
+        text = f"Cannot convert {logdir!r} to EagerTensor of dtype string"
+        raise TypeError(message(text, received=shown(logdir), expected="a path"))
     return FileWriter(
         path_of(logdir),
         _MAX_QUEUE if max_queue is None else int(max_queue),

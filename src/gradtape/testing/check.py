@@ -56,7 +56,8 @@ def check_gradients(
     arrays = [_double(x) for x in args]
     positions = [i for i, a in enumerate(arrays) if a.dtype.kind in "fc"]
     if not positions:
-        raise ValueError("check_gradients received no floating argument.")
+        text = "check_gradients received no floating argument."
+        raise ValueError(message(text, expected="at least one argument of a floating type"))
 
     def function(*values: Tensor) -> list[Tensor]:
         full: list[Any] = list(arrays)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.tape import GradientTape
+from gradtape.errors import message
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
@@ -26,13 +27,13 @@ def compute_gradient(
     [[3.0, 0.0], [0.0, 3.0]]
     """
     if not isinstance(x, (list, tuple)):
-        raise ValueError(
-            f"`x` must be a list or tuple of values convertible to a Tensor (arguments to `f`), not a {type(x)}"
-        )
+        text = f"`x` must be a list or tuple of values convertible to a Tensor (arguments to `f`), not a {type(x)}"
+        raise ValueError(message(text, fix="a list of the arguments: [x]"))
     arguments = [convert_to_tensor(value) for value in x]
     for i, argument in enumerate(arguments):
         if not argument.dtype.is_trainable:
-            raise ValueError(f"Cannot compute gradient for unsupported type {argument.dtype.name} of argument {i}")
+            text = f"Cannot compute gradient for unsupported type {argument.dtype.name} of argument {i}"
+            raise ValueError(message(text, fix="tf.cast it to tf.float32 inside the function, or leave it out of x"))
     step = _DELTA if delta is None else delta
     theoretical = tuple(_theoretical(f, arguments, i) for i in range(len(arguments)))
     numerical = tuple(_numerical(f, arguments, i, step) for i in range(len(arguments)))

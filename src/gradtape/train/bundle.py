@@ -36,7 +36,10 @@ class Bundle:
                 for name, value in _table(file.read()):
                     self._add(name.decode(), _fields(value))
         except (IndexError, KeyError, ValueError) as error:
-            raise DataLossError(message(f"Unable to read the checkpoint index {prefix + INDEX}: {error}")) from error
+            text = f"Unable to read the checkpoint index {prefix + INDEX}: {error}"
+            raise DataLossError(
+                message(text, received=f"{prefix!r}", expected="a checkpoint as TensorFlow writes it, whole")
+            ) from error
         self.objects: list[dict] = self._objects() if _GRAPH in self._places else [{"path": ""}]
 
     def _add(self, name: str, fields: dict[int, Any]) -> None:
@@ -54,7 +57,8 @@ class Bundle:
         """One tensor."""
         place, entry = self._places[name], self.entries[name]
         if 7 in place:
-            raise UnimplementedError(message(f"{name} was saved in slices, which are not read here.", received=self.prefix))
+            text = f"{name} was saved in slices, which are not read here."
+            raise UnimplementedError(message(text, received=self.prefix, fix="save it again from a model on one device"))
         data = self._bytes(place)
         dtype = dtypes.as_dtype(entry["dtype"])
         if dtype is dtypes.string:
@@ -68,9 +72,13 @@ class Bundle:
                 file.seek(place.get(4, 0))
                 data = file.read(place.get(5, 0))
         except OSError as error:
-            raise DataLossError(message(f"Unable to read the checkpoint data {path}: {error}")) from error
+            text = f"Unable to read the checkpoint data {path}: {error}"
+            raise DataLossError(message(text, received=f"{path!r}", expected="the data file beside the index")) from error
         if len(data) != place.get(5, 0):
-            raise DataLossError(message(f"Unable to read the checkpoint data {path}: it is shorter than its index says"))
+            text = f"Unable to read the checkpoint data {path}: it is shorter than its index says"
+            raise DataLossError(
+                message(text, received=f"{len(data)} bytes", expected=f"{place.get(5, 0)}", fix="copy the data file again")
+            )
         return data
 
     def _objects(self) -> list[dict]:

@@ -64,6 +64,7 @@ class Checkpoint:
                     message(
                         f"Cannot create a Checkpoint with keyword argument {name} if root.{name} already exists.",
                         received=f"root.{name} and another object for {name}",
+                        fix=f"another name than {name}, or tf.train.Checkpoint(root) alone",
                     )
                 )
             setattr(self, name, value)
@@ -133,7 +134,13 @@ class Checkpoint:
         try:
             index = files.index(_prefix(_text(save_path)))
         except NotFoundError as error:
-            raise NotFoundError(f"Error when restoring from checkpoint or SavedModel at {_text(save_path)}: {error}") from None
+            raise NotFoundError(
+                message(
+                    f"Error when restoring from checkpoint or SavedModel at {_text(save_path)}: {error}",
+                    received=f"{_text(save_path)!r}",
+                    fix="tf.train.latest_checkpoint(directory) gives the newest path, or None",
+                )
+            ) from None
         self.save_counter  # noqa: B018 - made, so that it is restored too
         return LoadStatus(Restoration(index, self))
 

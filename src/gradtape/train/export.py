@@ -35,12 +35,11 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
     of your class and ``tf.train.Checkpoint(model).restore(folder)``.
     """
     if not objects.can_be_named(obj):
-        raise ValueError(
-            message(
-                f"Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
-                f"export. Got {obj} with type {type(obj)}."
-            )
+        text = (
+            f"Expected an object of type `Trackable`, such as `tf.Module` or a subclass of the `Trackable` class, for "
+            f"export. Got {obj} with type {type(obj)}."
         )
+        raise ValueError(message(text, received=f"a {type(obj).__name__}", fix="a tf.Module with the object as an attribute"))
     if signatures is not None:
         raise UnimplementedError(
             message(
@@ -87,9 +86,11 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
         raise NotFoundError(
             message(
                 f"SavedModel file does not exist at: {folder}/{MODEL}",
+                received=f"{folder!r}",
                 why="TensorFlow's own saved models hold graphs, which are not read here"
-                if os.path.exists(os.path.join(folder, "saved_model.pb"))
-                else None,
+                                if os.path.exists(os.path.join(folder, "saved_model.pb"))
+                                else None,
+                fix="tf.saved_model.save(module, folder) writes one; a Keras model: keras.saving.load_model(path)",
             )
         )
     index = files.Index(os.path.join(folder, VARIABLES))

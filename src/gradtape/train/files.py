@@ -154,7 +154,10 @@ class Index:
         except FileNotFoundError:
             raise _not_found(prefix) from None
         except (ValueError, OSError) as error:
-            raise DataLossError(message(f"Unable to read the checkpoint index {prefix + INDEX}: {error}")) from error
+            text = f"Unable to read the checkpoint index {prefix + INDEX}: {error}"
+            raise DataLossError(
+                message(text, received=f"{prefix!r}", expected="a checkpoint that tf.train.Checkpoint wrote, whole")
+            ) from error
         if index.get("format") != FORMAT:
             raise DataLossError(
                 message(
@@ -177,7 +180,10 @@ class Index:
             try:
                 self._file = safe_open(self._data, framework="numpy")
             except (SafetensorError, OSError) as error:
-                raise DataLossError(message(f"Unable to read the checkpoint data {self._data}: {error}")) from error
+                text = f"Unable to read the checkpoint data {self._data}: {error}"
+                raise DataLossError(
+                    message(text, received=f"{self._data!r}", expected="the data file beside the index, whole")
+                ) from error
         return self._file
 
     def read(self, name: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.variable import Variable
+from gradtape.errors import message
 from gradtape.train import files, folder
 from gradtape.train.checkpoint import Checkpoint, CheckpointOptions
 
@@ -38,9 +39,13 @@ class CheckpointManager:
         last_checkpoint_step: int | None = None,
     ) -> None:
         if max_to_keep is not None and max_to_keep <= 0:
-            raise ValueError(f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}.")
+            text = f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
+            raise ValueError(message(text, received=f"max_to_keep={max_to_keep}", expected="1 or more, or None to keep all"))
         if checkpoint_interval is not None and step_counter is None:
-            raise ValueError("`step_counter` should be passed if `checkpoint_interval` is not None.")
+            text = "`step_counter` should be passed if `checkpoint_interval` is not None."
+            raise ValueError(
+                message(text, received=f"checkpoint_interval={checkpoint_interval}", fix="step_counter=optimizer.iterations")
+            )
         self._checkpoint = checkpoint
         self._directory = os.fsdecode(directory)
         self._max_to_keep = max_to_keep

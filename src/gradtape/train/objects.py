@@ -17,6 +17,7 @@ import numpy as np
 
 from gradtape.core.module import Module
 from gradtape.core.variable import Variable
+from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer
 from gradtape.values.convert import string_scalar
 from gradtape.values.tensor import Tensor
@@ -95,8 +96,11 @@ def _string_keys(mapping: Mapping) -> dict[str, Any]:
     named = {str(key): part for key, part in mapping.items()}
     if len(named) != len(mapping):
         raise ValueError(
-            f"Unable to save a dictionary whose keys read alike.\n  Received: keys {list(mapping)}\n"
-            "  Expected: keys with different texts, since a checkpoint names its values by text."
+            message(
+                "Unable to save a dictionary whose keys read alike.",
+                received=f"keys {list(mapping)}",
+                expected="keys with different texts, since a checkpoint names its values by text",
+            )
         )
     return named
 
@@ -194,8 +198,11 @@ def pack(state: Any, key: str, arrays: dict[str, np.ndarray]) -> Any:
         array = np.asarray(state)
     else:
         raise TypeError(
-            f"Unable to save the state of {key.partition(ATTRIBUTES)[0]!r}.\n  Received: a {type(state).__name__}\n"
-            "  Expected: numbers, strings, arrays, and lists, tuples and dictionaries of them."
+            message(
+                f"Unable to save the state of {key.partition(ATTRIBUTES)[0]!r}.",
+                received=f"a {type(state).__name__}",
+                expected="numbers, strings, arrays, and lists, tuples and dictionaries of them",
+            )
         )
     name = f"{key}/{sum(other.startswith(key + '/') for other in arrays)}"
     arrays[name] = array.copy()  # the state may go on changing before it is written

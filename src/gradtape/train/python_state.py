@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradtape.errors import message
 from gradtape.ops import random
 
 
@@ -11,10 +12,19 @@ class PythonState:
     """Base of Python objects with a state of their own: ``serialize()`` gives it as text or bytes, ``deserialize`` takes it."""
 
     def serialize(self) -> str | bytes:
-        raise NotImplementedError(f"{type(self).__name__} must define `serialize`.")
+        text = f"{type(self).__name__} must define `serialize`."
+        raise NotImplementedError(
+            message(text, received="a class without it", fix="def serialize(self): return json.dumps(self.state)")
+        )
 
     def deserialize(self, string_value: Any) -> None:
-        raise NotImplementedError(f"{type(self).__name__} must define `deserialize`.")
+        raise NotImplementedError(
+            message(
+                f"{type(self).__name__} must define `deserialize`.",
+                received="a class without it",
+                fix="def deserialize(self, string_value): self.state = json.loads(string_value)",
+            )
+        )
 
     def _state(self) -> Any:
         return self.serialize()

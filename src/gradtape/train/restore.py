@@ -296,7 +296,13 @@ class NoCheckpoint:
     """What `Checkpoint.restore(None)` returns: nothing was restored, and assertions say so."""
 
     def _refuse(self) -> Any:
-        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
+        raise AssertionError(
+            message(
+                "No checkpoint specified (save_path=None); nothing is being restored.",
+                received="save_path=None",
+                fix="tf.train.latest_checkpoint(directory) is None where there is none: train from the start then",
+            )
+        )
 
     assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = run_restore_ops = _refuse
 

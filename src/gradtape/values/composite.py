@@ -98,7 +98,8 @@ def hand_over(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Call a function of tensors on arguments of which at least one is structured."""
     found = structured_in((*args, *kwargs.values()))
     if found is None:
-        raise ValueError(f"{function.__name__} does not take ragged or sparse tensors in nests.")
+        text = f"{function.__name__} does not take ragged or sparse tensors in nests."
+        raise ValueError(message(text, fix="give its flat_values or values, or call it once for each"))
     return type(found)._call(function, args, kwargs)
 
 

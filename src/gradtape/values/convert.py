@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError, message
+from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.values import dtypes
+from gradtape.values.placement import placed
 from gradtape.values.shape import as_tuple
 from gradtape.values.tensor import Tensor, wrap
 
@@ -45,9 +46,8 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
         if wanted is not None and value.dtype is not wanted:
-            raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
-            )
+            text = f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
+            raise ValueError(message(text, fix=f"tf.cast(value, {wanted!r})"))
         return value
     if isinstance(value, Convertible):
         return value._to_tensor(wanted)
@@ -67,7 +67,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     """
     if isinstance(value, Tensor):
         if dtype is not None and value.dtype != dtypes.as_dtype(dtype):
-            raise TypeError(f"Expected tensor {value} with dtype {dtypes.as_dtype(dtype)!r}, but got dtype {value.dtype!r}.")
+            text = f"Expected tensor {value} with dtype {dtypes.as_dtype(dtype)!r}, but got dtype {value.dtype!r}."
+            raise TypeError(message(text, fix=f"tf.cast(value, {dtypes.as_dtype(dtype)!r})"))
         tensor = value
     elif isinstance(value, (list, tuple)) and any(isinstance(leaf, Tensor) for leaf in _leaves(value)):
         raise ValueError(
@@ -78,7 +79,8 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         )
     else:
         tensor = convert_to_tensor(value, dtype)
-    return tensor if shape is None else _filled(tensor, as_tuple(shape))
+    tensor = tensor if shape is None else _filled(tensor, as_tuple(shape))
+    return tensor if isinstance(value, Tensor) else placed(tensor)
 
 
 def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -88,8 +90,12 @@ def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     if array.size == 1:
         return wrap(np.full(shape, array.reshape(()), array.dtype))
     raise TypeError(
-        f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from the value) has "
-        f"{array.size} elements, but got `shape` {shape} with {int(np.prod(shape))} elements)."
+        message(
+            f"Eager execution of tf.constant with unsupported shape. Tensor {array} (converted from the value) has "
+            f"{array.size} elements, but got `shape` {shape} with {int(np.prod(shape))} elements).",
+            received=f"{array.size} elements for shape {shape}",
+            expected="one element, or as many as the shape holds",
+        )
     )
 
 
@@ -193,7 +199,13 @@ def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Tensor:
         # A copy with our own dtype object, by which fast paths compare; pickles bring others.
         return wrap(array.astype(own.numpy))
     if dtypes.string in (own, dtype):
-        raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
+        raise TypeError(
+            message(
+                f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}",
+                received=f"an array of dtype {own.name} and shape {array.shape}",
+                fix="tf.strings.as_string(x) or tf.strings.to_number(x)",
+            )
+        )
     return wrap(_cast(array, dtype.numpy))
 
 
@@ -207,7 +219,10 @@ def _from_jax(value: Any, dtype: dtypes.DType | None) -> Tensor:
     if dtype is None or dtype is own:
         return wrap(value)
     if dtype is dtypes.string:
-        raise TypeError(f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}")
+        text = f"Cannot convert an array of {own.name} to EagerTensor of dtype {dtype.name}"
+        raise TypeError(
+            message(text, received=f"an array of dtype {own.name} and shape {value.shape}", fix="tf.strings.as_string(x)")
+        )
     from gradtape.xp import jax as JAX
 
     with JAX.scope():
@@ -247,11 +262,18 @@ def _from_numpy_leaves(value: Any, leaves: list, dtype: dtypes.DType | None) -> 
     kinds = set(map(_kind, leaves))
     if any(leaf.dtype.kind == "b" for leaf in own):
         if len(kinds) > 1:
-            raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+            text = "Can't convert Python sequence with mixed types to Tensor."
+            raise ValueError(
+                message(text, received=shown(value), expected="one type: all booleans, all numbers, or all strings")
+            )
         if dtype not in (None, dtypes.bool_):
-            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+            text = f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
+            raise TypeError(message(text, received=shown(value), expected="numbers", fix=f"tf.cast(value, {dtype!r})"))
     if dtype is None and any(leaf.dtype == np.uint64 and leaf.size and leaf.max() > _INT64.max for leaf in own):
-        raise ValueError(f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r}")
+        text = f"Can't convert Python sequence with out-of-range integer to Tensor: {value!r}"
+        raise ValueError(
+            message(text, received=shown(value), expected="integers that fit int64", fix="tf.constant(value, tf.uint64)")
+        )
     if dtype is None and own[0] is leaves[0] and own[0].dtype.kind == "f":
         dtype = dtypes.as_dtype(own[0].dtype)
     return _from_leaves(value, kinds, dtype)
@@ -272,7 +294,12 @@ def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
     parts = [convert_to_tensor(v, dtype) for v in value]
     if len({p._array.shape for p in parts}) > 1:
         raise InvalidArgumentError(
-            f"Shapes of all inputs must match: {' vs. '.join(str(list(p._array.shape)) for p in parts)} [Op:Pack]"
+            message(
+                f"Shapes of all inputs must match: {' vs. '.join(str(list(p._array.shape)) for p in parts)} [Op:Pack]",
+                received=f"{len(parts)} tensors in a list",
+                expected="the same shape in all of them",
+                fix="tf.concat(list, 0), or tf.ragged.stack(list)",
+            )
         )
     return _stack[0](*parts, axis=0)
 
@@ -284,28 +311,31 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
     """A tensor from Python numbers or strings of the given types, nested in lists or alone."""
     if kinds <= {str, bytes} and kinds:
         if dtype not in (None, dtypes.string):
-            raise TypeError(f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}")
+            text = f"Cannot convert {value!r} to EagerTensor of dtype {dtype.name}"
+            raise TypeError(
+                message(text, received=shown(value), fix=f"tf.strings.to_number(value, {dtype!r}), or leave the dtype out")
+            )
         return wrap(_strings(value))
     # A bool first wants only bools; after a number it counts as one.
     if not kinds <= _RANKS.keys() or (bool in kinds and len(kinds) > 1 and _kind(next(_leaves(value))) is bool):
         bad = next((leaf for leaf in _leaves(value) if _kind(leaf) not in _RANKS), "")  # None may be the bad leaf
         if isinstance(bad, (str, bytes)):
-            raise ValueError("Can't convert Python sequence with mixed types to Tensor.")
+            text = "Can't convert Python sequence with mixed types to Tensor."
+            raise ValueError(
+                message(text, received=shown(value), expected="one type: all booleans, all numbers, or all strings")
+            )
+        text = f"Attempt to convert a value ({bad!r}) with an unsupported type ({type(bad)}) to a Tensor."
         raise ValueError(
-            f"Attempt to convert a value ({bad!r}) with an unsupported type ({type(bad)}) to a Tensor."
+            message(text, received=shown(value), expected="numbers, booleans or strings, alone or in nested lists")
         )
     highest = max(kinds, key=_RANKS.__getitem__, default=float)
     if dtype is None:
         return wrap(_array(value, *_default(highest)))
     kind = dtype.numpy.kind if dtype is not dtypes.bfloat16 else "f"
     if kinds and (dtype is dtypes.string or not _fits(highest, kind)):
-        shown = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if _kind(v) is highest)
-        raise TypeError(
-            message(
-                f"Cannot convert {shown!r} to EagerTensor of dtype {dtype.name}",
-                fix="convert it first: tf.cast(value, dtype), or int(value)",
-            )
-        )
+        first = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if _kind(v) is highest)
+        text = f"Cannot convert {first!r} to EagerTensor of dtype {dtype.name}"
+        raise TypeError(message(text, received=shown(value), fix="convert it first: tf.cast(value, dtype), or int(value)"))
     return wrap(_array(value, dtype.numpy, None))
 
 

@@ -84,7 +84,9 @@ class DType:
             return ml_dtypes.finfo(self.numpy)
         if self.is_floating:
             return np.finfo(self.numpy)
-        raise TypeError(f"Cannot find the limits of {self!r}.\n  Expected: an integer or floating type.")
+        raise TypeError(
+            message(f"Cannot find the limits of {self!r}.", received=f"{self!r}", expected="an integer or floating type")
+        )
 
     @property
     def min(self) -> Any:

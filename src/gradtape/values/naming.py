@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from gradtape.errors import message, shown
+
 
 class _Scopes(threading.local):
     path: tuple[str, ...] = ()
@@ -27,7 +29,8 @@ class name_scope:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise ValueError(f"name for name_scope must be a string, got {name!r}")
+            text = f"name for name_scope must be a string, got {name!r}"
+            raise ValueError(message(text, received=f"{shown(name)} of type {type(name).__name__}", expected="a string"))
         self._name = name
 
     @property

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MappingView
 from typing import Any
 
+from gradtape.errors import message, shown
+
 _STRUCTURES = "The two structures don't have the same nested structure."
 
 
@@ -69,9 +71,8 @@ def _sorted(mapping: Mapping) -> list[Any]:
     try:
         return sorted(mapping)
     except TypeError as error:
-        raise TypeError(
-            f"nest only supports dicts with sortable keys.\n  Received: keys {list(mapping)}\n  Expected: one type of key."
-        ) from error
+        text = "nest only supports dicts with sortable keys."
+        raise TypeError(message(text, received=f"keys {list(mapping)}", expected="one type of key")) from error
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
@@ -81,17 +82,21 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     {'b': 3, 'a': (1, 2)}
     """
     if isinstance(flat_sequence, (str, bytes)) or not hasattr(flat_sequence, "__iter__"):
-        raise TypeError(f"Attempted to pack value:\n  {flat_sequence}\ninto a structure, but found incompatible type.")
+        text = f"Attempted to pack value:\n  {flat_sequence}\ninto a structure, but found incompatible type."
+        raise TypeError(message(text, received=shown(flat_sequence), expected="a list or tuple of leaves"))
     leaves = _collected(flatten(structure), flat_sequence) if expand_composites else list(flat_sequence)
     if type(structure) is list and len(structure) == len(leaves) and not any(map(is_nested, structure)):
         return leaves  # by far the most frequent case
     count = len(flatten(structure))
     if not is_nested(structure) and len(leaves) != 1:
-        raise ValueError(f"The target structure is of type `{type(structure)}`, but {len(leaves)} leaves were given.")
-    if count != len(leaves):
+        text = f"The target structure is of type `{type(structure)}`, but {len(leaves)} leaves were given."
         raise ValueError(
-            f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had {len(leaves)} items."
-            f"\n  Received: structure {structure}, flat sequence {leaves}."
+            message(text, received=f"{len(leaves)} leaves", expected="one leaf for a structure that is no container")
+        )
+    if count != len(leaves):
+        text = f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had {len(leaves)} items."
+        raise ValueError(
+            message(text, received=f"structure {shown(structure)}, flat sequence {shown(leaves)}", expected=f"{count} leaves")
         )
     return _build(structure, iter(leaves))
 
@@ -138,9 +143,13 @@ def map_structure(func: Callable, *structure: Any, check_types: bool = True, exp
     [11, (22,)]
     """
     if not callable(func):
-        raise TypeError(f"func must be callable, got: {func}")
+        text = f"func must be callable, got: {func}"
+        raise TypeError(
+            message(text, received=shown(func), fix="the function comes first: tf.nest.map_structure(func, structure)")
+        )
     if not structure:
-        raise ValueError("Must provide at least one structure")
+        text = "Must provide at least one structure"
+        raise ValueError(message(text, received="the function alone", fix="tf.nest.map_structure(func, structure)"))
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types=check_types)
     results = [func(*leaves) for leaves in zip(*[flatten(part, expand_composites) for part in structure])]
@@ -151,19 +160,30 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
     """Raise unless both have the same nesting (ValueError) and container types (TypeError)."""
     first, second = is_nested(nest1), is_nested(nest2)
     if first != second:
-        raise ValueError(f"{_STRUCTURES}\n\nFirst structure: {nest1!r}\n\nSecond structure: {nest2!r}")
+        text = f"{_STRUCTURES}\n\nFirst structure: {nest1!r}\n\nSecond structure: {nest2!r}"
+        raise ValueError(message(text, received=_both(nest1, nest2), expected="a container in both, or a leaf in both"))
     if not first:
         return
     if check_types and _kind(nest1) is not _kind(nest2):
         raise TypeError(
-            f"{_STRUCTURES}\n  They don't have the same sequence type. "
-            f"First structure has type {type(nest1)}, while second structure has type {type(nest2)}."
+            message(
+                f"{_STRUCTURES}\n  They don't have the same sequence type. "
+                f"First structure has type {type(nest1)}, while second structure has type {type(nest2)}.",
+                received=_both(nest1, nest2),
+                expected="the same type of container in both",
+                fix=f"make the second a {type(nest1).__name__}, or pass check_types=False",
+            )
         )
     children1, children2 = list(_children(nest1)), list(_children(nest2))
     if [k for k, _ in children1] != [k for k, _ in children2]:
-        raise ValueError(f"{_STRUCTURES}\n\nFirst structure: {nest1!r}\n\nSecond structure: {nest2!r}")
+        text = f"{_STRUCTURES}\n\nFirst structure: {nest1!r}\n\nSecond structure: {nest2!r}"
+        raise ValueError(message(text, received=_both(nest1, nest2), expected="as many parts in both, with the same keys"))
     for (_, child1), (_, child2) in zip(children1, children2):
         assert_same_structure(child1, child2, check_types)
+
+
+def _both(first: Any, second: Any) -> str:
+    return f"{shown(first)} and {shown(second)}"
 
 
 def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
@@ -174,7 +194,8 @@ def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
         assert_same_structure(shallow_tree, input_tree, check_types=False)
     inner, outer = dict(_children(input_tree)), dict(_children(shallow_tree))
     if inner.keys() != outer.keys():
-        raise ValueError(f"{_STRUCTURES}\n\nFirst structure: {shallow_tree!r}\n\nSecond structure: {input_tree!r}")
+        text = f"{_STRUCTURES}\n\nFirst structure: {shallow_tree!r}\n\nSecond structure: {input_tree!r}"
+        raise ValueError(message(text, received=_both(shallow_tree, input_tree), expected=f"the keys {list(outer)}"))
     return [leaf for key, child in outer.items() for leaf in flatten_up_to(child, inner[key])]
 
 

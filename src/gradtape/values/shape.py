@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gradtape.errors import message, shown
+
 
 class TensorShape:
     """The shape of a tensor: ints, None for an unknown length, or unknown altogether.
@@ -37,7 +39,8 @@ class TensorShape:
 
     def as_list(self) -> list[int | None]:
         if self._dims is None:
-            raise ValueError("as_list() is not defined on an unknown TensorShape.")
+            text = "as_list() is not defined on an unknown TensorShape."
+            raise ValueError(message(text, received=f"{self}", expected="a shape of known rank"))
         return list(self._dims)
 
     def is_fully_defined(self) -> bool:
@@ -62,15 +65,23 @@ class TensorShape:
 
     def assert_is_compatible_with(self, other: Any) -> None:
         if not self.is_compatible_with(other):
-            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+            raise ValueError(
+                message(
+                    f"Shapes {self} and {TensorShape(other)} are incompatible",
+                    received=f"{self} and {TensorShape(other)}",
+                    expected="the same rank, and equal lengths wherever both are known",
+                )
+            )
 
     def assert_has_rank(self, rank: int) -> None:
         if self.rank not in (None, rank):
-            raise ValueError(f"Shape {self} must have rank {rank}")
+            raise ValueError(
+                message(f"Shape {self} must have rank {rank}", received=f"rank {self.rank}", expected=f"rank {rank}")
+            )
 
     def assert_is_fully_defined(self) -> None:
         if not self.is_fully_defined():
-            raise ValueError(f"Shape {self} is not fully defined")
+            raise ValueError(message(f"Shape {self} is not fully defined", received=f"{self}", expected="every length known"))
 
     def merge_with(self, other: Any) -> TensorShape:
         """The shape that knows what either knows."""
@@ -100,22 +111,27 @@ class TensorShape:
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
         if self.rank is not None and self.rank < rank:
-            raise ValueError(f"Shape {self} must have rank at least {rank}")
+            text = f"Shape {self} must have rank at least {rank}"
+            raise ValueError(message(text, received=f"rank {self.rank}", expected=f"rank {rank} or more"))
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
         if self.rank is not None and self.rank > rank:
-            raise ValueError(f"Shape {self} must have rank at most {rank}")
+            text = f"Shape {self} must have rank at most {rank}"
+            raise ValueError(message(text, received=f"rank {self.rank}", expected=f"rank {rank} or less"))
         return self
 
     def __len__(self) -> int:
         if self._dims is None:
-            raise ValueError("Cannot take the length of shape with unknown rank.")
+            text = "Cannot take the length of shape with unknown rank."
+            raise ValueError(message(text, received=f"{self}", expected="a shape of known rank"))
         return len(self._dims)
 
     def __iter__(self) -> Iterator[int | None]:
         if self._dims is None:
-            raise ValueError("Cannot iterate over a shape with unknown rank.")
+            raise ValueError(
+                message("Cannot iterate over a shape with unknown rank.", received=f"{self}", expected="a shape of known rank")
+            )
         return iter(self._dims)
 
     def __getitem__(self, index: int | slice) -> Any:
@@ -162,9 +178,18 @@ def _length(value: Any) -> int | None:
         return None
     length = value.__index__() if hasattr(value, "__index__") else None
     if length is None:
-        raise TypeError(f"Dimension value must be integer or None or have an __index__ method, got value '{value!r}'")
+        raise TypeError(
+            message(
+                f"Dimension value must be integer or None or have an __index__ method, got value '{value!r}'",
+                received=f"{shown(value)} of type {type(value).__name__}",
+                expected="an integer, or None for a length that is not known",
+            )
+        )
     if length < 0:
-        raise ValueError(f"Dimension {length} must be >= 0")
+        text = f"Dimension {length} must be >= 0"
+        raise ValueError(
+            message(text, received=f"{value!r}", expected="a length of 0 or more, or None for one that is not known")
+        )
     return length
 
 
@@ -181,8 +206,9 @@ def as_tuple(shape: Any) -> tuple[int, ...]:
     dims = []
     for d in shape:
         if d is None:
-            raise ValueError(f"Cannot use the partly unknown shape {tuple(shape)} here.\n  Expected: every length known.")
+            text = f"Cannot use the partly unknown shape {tuple(shape)} here."
+            raise ValueError(message(text, received=f"{tuple(shape)}", expected="every length known"))
         if not hasattr(d, "__index__"):
-            raise TypeError(f"Cannot use {d!r} as a length.\n  Received: shape {tuple(shape)}\n  Expected: integers.")
+            raise TypeError(message(f"Cannot use {d!r} as a length.", received=f"shape {tuple(shape)}", expected="integers"))
         dims.append(d.__index__())
     return tuple(dims)

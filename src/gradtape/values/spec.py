@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
@@ -50,7 +50,8 @@ class TypeSpec(ABC):
         """The same for one other description; where there is none, an error."""
         found = self.most_specific_common_supertype([other])
         if found is None:
-            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+            text = f"No TypeSpec is compatible with both {self} and {other}"
+            raise ValueError(message(text, received=f"{self} and {other}", expected="two specs of one kind and one dtype"))
         return found
 
     def _as_spec(self, value: Any) -> TypeSpec | None:
@@ -197,4 +198,10 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     try:
         return TensorSpec.from_tensor(convert_to_tensor(value))
     except (TypeError, ValueError) as error:
-        raise TypeError(f"Could not build a TypeSpec for {value!r} of unsupported type {type(value)}.") from error
+        raise TypeError(
+            message(
+                f"Could not build a TypeSpec for {value!r} of unsupported type {type(value)}.",
+                received=shown(value),
+                expected="a tensor, a variable, a composite tensor, or what tf.convert_to_tensor takes",
+            )
+        ) from error

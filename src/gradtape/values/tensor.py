@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,16 @@ else:
 
 _NOT_EAGER = "Tensor.{} is undefined when eager execution is enabled."
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all."
-_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+_DEVICE = "/job:localhost/replica:0/task:0/device:{}:{}"
+_CPU = _DEVICE.format("CPU", 0)
+
+
+_leaving: list[Callable[[Any, str], None]] = [lambda tensor, how: None]
+
+
+def on_leaving(function: Callable[[Any, str], None]) -> None:
+    """Have ``function`` called with each tensor that some recorder may know, when its value leaves, and how."""
+    _leaving[0] = function
 
 
 class Reference:
@@ -59,7 +68,7 @@ class Tensor(ArrayMethods):
     _source: Any
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise TypeError("tf.Tensor is not constructible.\n  Fix:      use tf.constant(value) or tf.convert_to_tensor(value).")
+        raise TypeError(message("tf.Tensor is not constructible.", fix="use tf.constant(value) or tf.convert_to_tensor(value)"))
 
     # What it is
 
@@ -72,7 +81,14 @@ class Tensor(ArrayMethods):
 
     def set_shape(self, shape: Any) -> None:
         if not self.shape.is_compatible_with(shape):
-            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.")
+            raise ValueError(
+                message(
+                    f"Tensor's shape {self.shape} is not compatible with supplied shape {TensorShape(shape)}.",
+                    received=f"{TensorShape(shape)}",
+                    expected=f"{self.shape}, or None where a length is not known",
+                    fix="tf.reshape changes a shape; set_shape only checks it",
+                )
+            )
 
     @property
     def dtype(self) -> dtypes.DType:
@@ -96,31 +112,43 @@ class Tensor(ArrayMethods):
         return self
 
     def consumers(self) -> list:
-        raise NotImplementedError("Tensor.consumers is undefined when eager execution is enabled.")
+        text = "Tensor.consumers is undefined when eager execution is enabled."
+        raise NotImplementedError(message(text, fix="print(tape) shows what a tape recorded"))
 
     def eval(self, *_: object, **__: object) -> None:
-        raise NotImplementedError("eval is not supported when eager execution is enabled, is .numpy() what you're looking for?")
+        text = "eval is not supported when eager execution is enabled, is .numpy() what you're looking for?"
+        raise NotImplementedError(message(text, fix="x.numpy()"))
 
     @property
     def op(self) -> None:
-        raise AttributeError(_NOT_EAGER.format("op"))
+        raise AttributeError(
+            message(_NOT_EAGER.format("op"), fix="print(tape) shows the ops that a tape recorded")
+        )
 
     @property
     def name(self) -> None:
-        raise AttributeError(_NOT_EAGER.format("name"))
+        raise AttributeError(
+            message(_NOT_EAGER.format("name"), fix="keep the name beside it: {'loss': x}; variables have names")
+        )
 
     @property
     def graph(self) -> None:
-        raise AttributeError(_NOT_EAGER.format("graph"))
+        raise AttributeError(
+            message(_NOT_EAGER.format("graph"), fix="use the tensor itself; inside tf.function nothing needs its graph")
+        )
 
     @property
     def value_index(self) -> None:
-        raise AttributeError(_NOT_EAGER.format("value_index"))
+        raise AttributeError(message(_NOT_EAGER.format("value_index"), fix="take the output by its place: outputs[0]"))
 
     # Leaving for Python and NumPy
 
     def numpy(self) -> Any:
         """A copy that the caller owns; a NumPy scalar for rank 0, bytes for a scalar string."""
+        self._given_away(".numpy()")
+        return self._copied()
+
+    def _copied(self) -> Any:
         array = self._host()
         return array.copy() if array.ndim else array[()]
 
@@ -136,7 +164,7 @@ class Tensor(ArrayMethods):
         return wrap(self._array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        array = self._host()
+        array = self._given_away("np.asarray")
         if isinstance(dtype, dtypes.DType):
             dtype = dtype.numpy
         if dtype is not None and np.dtype(dtype) != array.dtype:
@@ -152,31 +180,39 @@ class Tensor(ArrayMethods):
         return array
 
     def __bool__(self) -> bool:
-        array = self._host()
+        array = self._given_away("bool()")
         if array.size > 1:
-            raise ValueError(_AMBIGUOUS)
+            raise ValueError(message(_AMBIGUOUS, received=f"shape {array.shape}", fix="tf.reduce_any(x) or tf.reduce_all(x)"))
         return bool(array.size and array.reshape(())[()])
 
     def __float__(self) -> float:
-        return float(self._host())
+        return float(self._given_away("float()"))
 
     def __int__(self) -> int:
-        return int(self._host())
+        return int(self._given_away("int()"))
 
     def __complex__(self) -> complex:
-        return complex(self._host())
+        return complex(self._given_away("complex()"))
 
     def __index__(self) -> int:
-        return self._host().__index__()
+        return self._given_away("int()").__index__()
+
+    def _given_away(self, how: str) -> np.ndarray:
+        """The array, for somebody who may compute with it what no tape sees."""
+        if self._key is not None:
+            _leaving[0](self, how)
+        return self._host()
 
     def __len__(self) -> int:
         if not self._array.ndim:
-            raise TypeError("Scalar tensor has no `len()`")
+            text = "Scalar tensor has no `len()`"
+            raise TypeError(message(text, received="shape ()", expected="at least one axis", fix="tf.size(x) counts elements"))
         return self._array.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
-            raise TypeError("Cannot iterate over a scalar tensor.")
+            text = "Cannot iterate over a scalar tensor."
+            raise TypeError(message(text, received="shape ()", expected="at least one axis", fix="tf.reshape(x, [-1])"))
         return (self[i] for i in range(self._array.shape[0]))
 
     # Identity
@@ -206,10 +242,10 @@ class Tensor(ArrayMethods):
         return f"tf.Tensor({self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec)
+        return format(self._copied(), spec)
 
     def _text(self, form: Any) -> str:
-        value = self.numpy()
+        value = self._copied()
         if isinstance(value, np.ndarray):
             text = form(value)
             return "\n" + text if "\n" in text else text  # rows line up below one another
@@ -237,6 +273,15 @@ class JaxTensor(Tensor):
             except Exception as error:
                 raise out_of_scope(self._array) from error
         return np.asarray(self._array)
+
+    @property
+    def device(self) -> str:
+        from gradtape.xp import jax_devices
+
+        found = jax_devices.of(self._array)
+        return _CPU if found is None else _DEVICE.format(*jax_devices.name_of(found))
+
+    backing_device = device
 
     def _is_traced(self) -> bool:
         return type(self._array).__name__.endswith("Tracer")

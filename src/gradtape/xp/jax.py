@@ -12,7 +12,11 @@ Where XLA cannot raise it differs from NumPy:
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -21,6 +25,7 @@ import numpy as np
 from jax import lax
 from jax.scipy import special
 
+from gradtape.xp import WHEN_JAX_LOADS
 from gradtape.xp import numpy as _numpy
 from gradtape.xp.jax_conv import conv, conv_filter, conv_input, windows, windows_transpose
 from gradtape.xp.jax_fourier import fft, ifft, irfft, rfft
@@ -37,7 +42,28 @@ from gradtape.xp.jax_special import (
 
 def scope() -> Any:
     """64-bit types enabled for this thread while inside (0.6 µs): float64 stays float64, the user's settings stay theirs."""
-    return _enable_x64(True)
+    return _preferred() if _preferences else _enable_x64(True)
+
+
+_preferences: dict[str, Any] = {}
+
+
+def prefer(**preferences: Any) -> None:
+    """What else holds inside our scopes: ``device``, on which programs run, and ``precision`` of float32 products."""
+    _preferences.update(preferences)
+    for name in [name for name, value in _preferences.items() if value is None]:
+        del _preferences[name]
+
+
+@contextlib.contextmanager
+def _preferred() -> Iterator[None]:
+    device, precision = _preferences.get("device"), _preferences.get("precision")
+    with (
+        _enable_x64(True),
+        nullcontext() if device is None else jax.default_device(device),
+        nullcontext() if precision is None else jax.default_matmul_precision(precision),
+    ):
+        yield
 
 
 if hasattr(jax, "enable_x64"):
@@ -72,12 +98,7 @@ def softplus(x):
     return jnp.logaddexp(x, jnp.zeros((), x.dtype))
 
 
-def zeros_like(x):
-    return jnp.zeros(x.shape, x.dtype)
-
-
-def ones_like(x):
-    return jnp.ones(x.shape, x.dtype)
+zeros_like, ones_like = jnp.zeros_like, jnp.ones_like  # on the device of their argument
 
 
 def polygamma(x, *, n):
@@ -364,3 +385,6 @@ def eye(*, rows, columns, dtype):
 
 shape = operator.attrgetter("shape")
 dtype = operator.attrgetter("dtype")
+
+for _loaded in WHEN_JAX_LOADS:
+    _loaded(sys.modules[__name__])

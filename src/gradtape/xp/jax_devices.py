@@ -1,20 +1,81 @@
-"""The devices that jax finds on this machine."""
+"""The devices that jax finds on this machine, by TensorFlow's names, and arrays on them."""
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import jax
 
-_TYPES = {"gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
+from gradtape.xp import jax as JAX
+
+jit = jax.jit
+_TYPES = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
 
-def accelerators() -> list[tuple[str, int]]:
-    """(type, index) of every device that is not a CPU, with TensorFlow's names for the types."""
-    kinds = [_TYPES.get(device.platform) for device in jax.local_devices()]
-    return [(kind, kinds[:i].count(kind)) for i, kind in enumerate(kinds) if kind is not None]
+@functools.cache
+def found() -> dict[tuple[str, int], Any]:
+    """Every device of this process by its type and number; ``("CPU", 0)`` is the one whose memory NumPy shares."""
+    devices = jax.local_devices()
+    if all(device.platform != "cpu" for device in devices):
+        try:
+            devices = [*jax.local_devices(backend="cpu"), *devices]
+        except RuntimeError:  # the user's JAX_PLATFORMS leaves it out
+            pass
+    kinds = [_TYPES.get(device.platform, device.platform.upper()) for device in devices]
+    return {(kind, kinds[:i].count(kind)): device for i, (kind, device) in enumerate(zip(kinds, devices))}
 
 
-def memory(index: int) -> dict[str, int]:
-    """The bytes in use, now and at most, on an accelerator."""
-    devices = [device for device in jax.local_devices() if device.platform in _TYPES]
-    found = devices[index].memory_stats() or {}
-    return {"current": found.get("bytes_in_use", 0), "peak": found.get("peak_bytes_in_use", 0)}
+@functools.cache
+def _names() -> dict[Any, tuple[str, int]]:
+    return {device: name for name, device in found().items()}
+
+
+def several() -> bool:
+    """Whether arrays can be on different devices; NumPy's memory does not count."""
+    return len([name for name in found() if name != ("CPU", 0)]) > 1
+
+
+def divide_cpu(number: int) -> None:
+    """Let the CPU count as several devices; a RuntimeError if it is too late for that."""
+    if not jax.config.jax_num_cpu_devices == number:
+        jax.config.update("jax_num_cpu_devices", number)
+    found.cache_clear()
+    _names.cache_clear()
+
+
+def of(array: Any) -> Any:
+    """The device that an array is on; None if it is on several, or a tracer."""
+    device = getattr(array, "device", None)
+    return device if device in _names() else None
+
+
+def name_of(device: Any) -> tuple[str, int]:
+    """Its type and number."""
+    return _names()[device]
+
+
+def is_host(device: Any) -> bool:
+    """Whether its memory is the one that NumPy arrays are in."""
+    return _names().get(device) == ("CPU", 0)
+
+
+def put(array: Any, device: Any) -> Any:
+    """The array on a device: itself, if it is there."""
+    if of(array) is device:
+        return array
+    with JAX.scope():
+        return jax.device_put(array, device)
+
+
+def memory(kind: str, index: int) -> dict[str, int]:
+    """The bytes in use, now and at most, on a device."""
+    stats = found()[kind, index].memory_stats() or {}
+    return {"current": stats.get("bytes_in_use", 0), "peak": stats.get("peak_bytes_in_use", 0)}
+
+
+def details(kind: str, index: int) -> dict[str, Any]:
+    """What jax says about a device."""
+    device = found()[kind, index]
+    known = {"device_name": device.device_kind, "compute_capability": getattr(device, "compute_capability", None)}
+    return {name: value for name, value in known.items() if value is not None}

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from gradtape.errors import InvalidArgumentError
+from gradtape.errors import InvalidArgumentError, message
 
 
 def _widened(function):
@@ -70,7 +70,10 @@ def solve(x, y):
     try:
         return np.linalg.solve(x, y)
     except np.linalg.LinAlgError:
-        raise InvalidArgumentError("Input matrix is not invertible.") from None
+        text = "Input matrix is not invertible."
+        raise InvalidArgumentError(
+            message(text, fix="tf.linalg.lstsq(matrix, rhs, l2_regularizer=1e-6), or add a small multiple of tf.eye(n)")
+        ) from None
 
 
 @_widened
@@ -78,7 +81,9 @@ def inv(x):
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        raise InvalidArgumentError("Input is not invertible.") from None
+        raise InvalidArgumentError(
+            message("Input is not invertible.", fix="tf.linalg.pinv(matrix), or add a small multiple of tf.eye(n)")
+        ) from None
 
 
 @_widened
@@ -140,7 +145,7 @@ def lu(x):
         return x.copy(), np.zeros(x.shape[:-1], np.int32)
     lead, rows = _each(getrf, x)
     if any(failed for _, _, failed in rows):
-        raise InvalidArgumentError("Input is not invertible.")
+        raise InvalidArgumentError(message("Input is not invertible.", fix="add a small multiple of tf.eye(n)"))
     permutations = np.tile(np.arange(n, dtype=np.int32), (len(rows), 1))
     for permutation, (_, pivots, _) in zip(permutations, rows):
         for i, p in enumerate(pivots):

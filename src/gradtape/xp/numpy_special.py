@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.xp.poles import noted
+
 _SINGLE = np.dtype(np.float32)
 
 
@@ -36,7 +38,7 @@ def _special(name: str, output: int | None = None) -> Callable:
             if dtype.itemsize == 2:  # SciPy has no loop for the half types
                 arrays = tuple(x.astype(_SINGLE) for x in arrays)
             out = _scipy(name)(*arrays)
-            return (out if output is None else out[output]).astype(dtype)
+            return noted((out if output is None else out[output]).astype(dtype))
 
     return call
 
@@ -73,17 +75,17 @@ def zeta(x: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 def igamma(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a) for a > 0 (SciPy answers the limit at a = 0)."""
-    return np.where(a > 0, _gammainc(a, x), np.asarray(np.nan, a.dtype))
+    return noted(np.where(a > 0, _gammainc(a, x), np.asarray(np.nan, a.dtype)))
 
 
 def igammac(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """1 - igamma(a, x), exact where that is small."""
-    return np.where(a > 0, _gammaincc(a, x), np.asarray(np.nan, a.dtype))
+    return noted(np.where(a > 0, _gammaincc(a, x), np.asarray(np.nan, a.dtype)))
 
 
 def betainc(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     """∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b) for a, b > 0 (SciPy answers the limits at 0)."""
-    return np.where((a > 0) & (b > 0), _betainc(a, b, x), np.asarray(np.nan, a.dtype))
+    return noted(np.where((a > 0) & (b > 0), _betainc(a, b, x), np.asarray(np.nan, a.dtype)))
 
 
 def bitcast(x: np.ndarray, *, dtype: Any) -> np.ndarray:

@@ -1,0 +1,160 @@
+"""`if`, `and`, `or`, `not`, `assert` and conditional expressions in converted code: Python's own, until a tensor decides."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from gradtape.function.autograph_blocks import Block
+from gradtape.function.autograph_calls import condition, traced
+from gradtape.function.autograph_values import check_branches
+from gradtape.function.messages import is_due_to_tracing
+from gradtape.function.state import current
+from gradtape.ops.execution import Unstageable
+from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def if_stmt(
+    test: Any, body: Callable, orelse: Callable, get_state: Callable, set_state: Callable, names: tuple, outputs: int
+) -> None:
+    """An ``if`` statement; of its variables the first ``outputs`` are read after it."""
+    decider = condition(test)
+    if not traced(decider):
+        (body if decider else orelse)()
+        return
+    before = get_state()
+
+    def branch(block: Callable, holds: bool) -> Callable:
+        def run() -> tuple:
+            set_state(tuple(_decided(value, decider, holds) for value in before))
+            block()
+            return get_state()[:outputs]
+
+        return run
+
+    try:
+        result = _branches(decider, names, branch(body, True), branch(orelse, False))
+    except BaseException:
+        set_state(before)
+        raise
+    set_state((*result, *before[outputs:]))
+
+
+def if_exp(test: Any, then: Callable, otherwise: Callable, text: str) -> Any:
+    """``then() if test else otherwise()``."""
+    decider = condition(test)
+    if not traced(decider):
+        return then() if decider else otherwise()
+    return _branches(decider, (text,), lambda: (then(),), lambda: (otherwise(),))[0]
+
+
+def _decided(value: Any, decider: Tensor, holds: bool) -> Any:
+    """What a variable is in a branch: of the condition itself, and of what it negates, the value is known there."""
+    if value is decider:
+        return holds
+    _, negated = _negations.get(id(decider), (None, None))
+    return not holds if value is negated and negated is not None else value
+
+
+def _branches(decider: Tensor, names: tuple, then: Callable, otherwise: Callable) -> tuple:
+    """The results of one of two functions, as part of the program."""
+    from gradtape.function import control
+
+    results: dict[bool, tuple] = {}
+
+    def branch(function: Callable, holds: bool) -> Callable:
+        def run() -> tuple:
+            results[holds] = once(function, Block())
+            if len(results) == 2:
+                check_branches(names, results[True], results[False])
+            return results[holds]
+
+        return run
+
+    try:
+        return control.cond(decider, branch(then, True), branch(otherwise, False))
+    except control.Mismatch as error:
+        raise Unstageable("an `if` over a tensor that chooses between Python objects") from error
+
+
+def once(function: Callable, block: Block) -> tuple:
+    """The variables after a block that runs once for all its steps. An error in it need not happen when the program runs."""
+    with block:
+        try:
+            results = function()
+        except Exception as error:
+            if is_due_to_tracing(error) or _is_ours(error):
+                raise
+            raise Unstageable(f"{type(error).__name__} in a loop or branch over tensors") from error
+        block.check(results)
+    return results
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the error says, in TensorFlow's words, that control flow cannot be staged."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE)
+
+
+# Logic
+
+_negations: dict[int, tuple[Any, Tensor]] = {}  # by identity of a tensor: a reference to it, and what it is the negation of
+
+
+def not_(value: Any) -> Any:
+    """``not value``."""
+    decider = condition(value, "not")
+    if not traced(decider):
+        return not decider
+    result = ~decider
+    key = id(result)
+    _negations[key] = weakref.ref(result, lambda _: _negations.pop(key, None)), decider
+    return result
+
+
+def and_(first: Callable, second: Callable) -> Any:
+    """``first() and second()``."""
+    value = first()
+    decider = condition(value, "and")
+    if not traced(decider):
+        return second() if decider else value
+    return _joined(decider, second, lambda a, b: a & b, second, lambda: value)
+
+
+def or_(first: Callable, second: Callable) -> Any:
+    """``first() or second()``."""
+    value = first()
+    decider = condition(value, "or")
+    if not traced(decider):
+        return value if decider else second()
+    return _joined(decider, second, lambda a, b: a | b, lambda: value, second)
+
+
+def _joined(decider: Tensor, second: Callable, joined: Callable, then: Callable, otherwise: Callable) -> Any:
+    """Of two truth values their combination, without a branch; of other values one or the other."""
+    if otherwise() is decider if then is second else then() is decider:
+        state: Any = current()
+        before = {key: state.values[key] for key in state.assigned}
+        other = second()
+        if any(state.values[key] is not before.get(key) for key in state.assigned):
+            raise Unstageable("an `and` or `or` over tensors whose second part assigns a variable")
+        if isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype is dtypes.bool_ and not other.ndim):
+            return joined(decider, convert_to_tensor(other))
+    return _branches(decider, ("and", "or")[:1], lambda: (then(),), lambda: (otherwise(),))[0]
+
+
+def assert_stmt(test: Any, text: Callable | None = None) -> None:
+    """``assert test, text``."""
+    decider = condition(test, "assert statement")
+    if traced(decider):
+        raise Unstageable("an `assert` over a tensor")
+    if not decider:
+        raise AssertionError(*([] if text is None else [text()]))

@@ -1,0 +1,121 @@
+"""The gradients that flow back through a tape, seen at every value on their way."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gradtape.core.context import suspended
+from gradtape.core.observed import Observer, outputs_of
+from gradtape.core.tape import GradientTape, _leaves, _ones
+from gradtape.errors import message
+from gradtape.inspect.graph import OP, VARIABLE, WATCHED, Graph, read, records_of
+from gradtape.inspect.statistics import describe
+from gradtape.xp import numpy as NUMPY
+
+_REPLAY_SECONDS = 5.0
+
+
+def traversed(tape: GradientTape, target: Any = None, sources: Any = None) -> Graph:
+    """The graph of a tape with the gradients of a target by the sources.
+
+    Without a target: of what `gradient` was last asked for, if the tape traces. Without sources: by all that is watched.
+    """
+    graph = read(tape)
+    asked = tape.trace.asked if tape.trace is not None else ()
+    if target is not None:
+        targets = _leaves(target, "target")
+        annotate(tape, graph, targets, None, None if sources is None else _leaves(sources, "source"))
+    elif asked and sources is None:
+        annotate(tape, graph, *asked)
+    else:
+        graph.sources = _watched(graph)
+    return graph
+
+
+def annotate(tape: GradientTape, graph: Graph, targets: list, seeds: list | None, sources: list | None) -> None:
+    """Fill in targets and sources, the gradient of every value between them, and the time of every rule."""
+    graph.targets = _met(graph, targets)
+    records = records_of(tape)
+    if sources is None:
+        graph.sources = _watched(graph)
+        chosen = {number: key for key, (number, _) in graph.numbers_of.items()}
+        sources = [SimpleNamespace(_key=chosen[number]) for number in graph.sources]
+    else:
+        graph.sources = sorted({graph.numbers_of[s._key][0] for s in sources if s._key in graph.numbers_of})
+    if not seeds or not all(hasattr(seed, "_array") for seed in seeds):  # the rows of a Jacobian
+        seeds = [_ones(target) for target in targets]
+    saved = tape.records, tape.observers, tape.trace and tape.trace.asked
+    tape.records, tape.observers = records, (_Noting(graph, [s._key for s in sources]),)
+    try:
+        with suspended():
+            tape._pull_back(targets, seeds, sources, last=False)
+    finally:
+        tape.records, tape.observers = saved[:2]
+        if tape.trace is not None:
+            tape.trace.asked = saved[2]
+
+
+def time_forward(tape: GradientTape, graph: Graph) -> None:
+    """Run the ops of a traced tape once more, for the time that each takes; not those that work on tracers or a device."""
+    if tape.trace is None:
+        return
+    deadline = time.perf_counter() + _REPLAY_SECONDS
+    with suspended(), NUMPY.scope():
+        for key, entry in tape.trace.entries.items():
+            began = time.perf_counter()
+            if entry.kind != OP or any(type(array) is not np.ndarray for array in entry.input_arrays):
+                continue
+            if began > deadline:
+                break
+            entry.op.kernel(NUMPY, *entry.input_arrays, **entry.attributes)
+            graph.nodes[graph.numbers_of[key][0]].forward_seconds = time.perf_counter() - began
+
+
+def _watched(graph: Graph) -> list[int]:
+    return [node.number for node in graph.nodes if node.kind in (VARIABLE, WATCHED)]
+
+
+def _met(graph: Graph, targets: list) -> list[int]:
+    """The nodes of the targets, all of which the tape must have met."""
+    missing = [target for target in targets if target._key not in graph.numbers_of]
+    if missing:
+        raise ValueError(
+            message(
+                "The target is not on this tape.",
+                received=f"{len(missing)} of {len(targets)} targets that no recorded op made or read",
+                fix="compute the target inside `with tape:` from what it watches; tape.explain(target, sources) says more",
+            )
+        )
+    return [graph.numbers_of[target._key][0] for target in targets]
+
+
+class _Noting(Observer):
+    """Notes the cotangents of each record's outputs just before they are used, and how long the rules take."""
+
+    def __init__(self, graph: Graph, leaves: list) -> None:
+        self._graph, self._leaves = graph, leaves
+        self._began = 0.0
+
+    def before(self, sweep: Any, key: Any, record: tuple) -> None:
+        for output in outputs_of(key, record):
+            self._note(sweep, output)
+        self._active = any(output in sweep.cotangents for output in outputs_of(key, record))
+        self._began = time.perf_counter()
+
+    def after(self, sweep: Any, key: Any, record: tuple) -> None:
+        elapsed = time.perf_counter() - self._began
+        if self._active:
+            self._graph.nodes[self._graph.numbers_of[key][0]].backward_seconds = elapsed
+
+    def finish(self, sweep: Any) -> None:
+        for key in self._leaves:
+            self._note(sweep, key)
+
+    def _note(self, sweep: Any, key: Any) -> None:
+        if key in sweep.cotangents and key in self._graph.numbers_of:
+            number, output = self._graph.numbers_of[key]
+            self._graph.nodes[number].outputs[output].gradient = describe(sweep.cotangents[key])

@@ -1,0 +1,45 @@
+"""Methods of `GradientTape` by which it explains itself; what they need is loaded when they are called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from gradtape.core import trace
+from gradtape.core.tape import GradientTape
+
+# Each method of the tape: the module of this package that has it (as ``module:function`` where that has another name), and
+# what it does.
+METHODS = {
+    "explain": ("explain", "Why the gradient of ``target`` by a source is None or zero: a `Report`, to print or to read."),
+    "on_gradient": ("hooks", "Call ``fn`` with the gradient of a tensor or variable as it passes; what it returns replaces it."),
+    "find_nonfinite": ("nonfinite", "The first op, forward or backward, that made NaN or infinity of finite values."),
+    "memory": ("memory", "The bytes that the tape holds, by op, by line and by tensor."),
+    "summary": ("summary", "The recorded ops as a table."),
+    "profile": ("profile", "The time of each op's forward run and of its backward rule."),
+    "verify": ("verify", "Check every recorded op's rule, at the recorded values, against numerical derivatives."),
+    "draw": ("draw", "Draw the tape as a graph, to an SVG or PNG file."),
+    "page": ("page", "Write a page on the tape that explains it in a browser."),
+    "_repr_html_": ("draw:notebook", "What a notebook shows of the tape."),
+}
+
+
+def _method(name: str, home: str, doc: str) -> Any:
+    module, _, function = home.partition(":")
+
+    def method(self: GradientTape, *args: Any, **kwargs: Any) -> Any:
+        return getattr(import_module(f"gradtape.inspect.{module}"), function or name)(self, *args, **kwargs)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"GradientTape.{name}", doc
+    return method
+
+
+for _name, (_home, _doc) in METHODS.items():
+    setattr(GradientTape, _name, _method(_name, _home, _doc))
+
+
+def _check_numerics(entry: trace.Entry) -> None:
+    import_module("gradtape.inspect.numerics").check(entry)
+
+
+trace.CHECKS["numerics"] = _check_numerics

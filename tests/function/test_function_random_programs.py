@@ -1,0 +1,141 @@
+"""Eager = compiled for 500 random programs: values, gradients, second derivatives, dtypes, Nones, structures and variables.
+
+Each program runs with the tapes inside the function, outside of it, and across two functions. Many programs share one
+function, for compiling is what takes time; a failure names the program, and ``Program(seed)`` is it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from program_generator import Program
+
+import gradtape as tf
+from gradtape.function import function
+
+pytest.importorskip("jax")
+PROGRAMS, TOGETHER = 500, 20
+TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4, "float16": 0.05, "bfloat16": 0.4}
+"""Of the largest number of each array, and of 1. XLA keeps half-precision intermediates in float32; eager code rounds each."""
+
+
+@functools.cache
+def programs(group: int) -> list[Program]:
+    return [Program(seed) for seed in range(group * TOGETHER, (group + 1) * TOGETHER)]
+
+
+class Run:
+    """Fresh inputs and variables for a group of programs, as nests that a function takes."""
+
+    def __init__(self, group: int) -> None:
+        self.programs = programs(group)
+        self.inputs = [[tf.constant(a) for a in p.inputs] for p in self.programs]
+        self.unused = [tf.constant(p.unused) for p in self.programs]
+        self.rows = [tf.constant(p.rows) for p in self.programs]
+        self.variables = [p.variables() for p in self.programs]
+
+    def sources(self, inputs: list, unused: list) -> list:
+        """Per program: what is differentiated with respect to."""
+        return [[*a, b, *v] for a, b, v in zip(inputs, unused, self.variables)]
+
+    def whole(self, inputs: list, unused: list, rows: list) -> list:
+        return [p.run(*parts) for p, *parts in zip(self.programs, inputs, rows, self.variables)]
+
+    def first(self, inputs: list, rows: list) -> list:
+        return [p.first(*parts) for p, *parts in zip(self.programs, inputs, rows, self.variables)]
+
+    def second(self, inputs: list, rows: list, made: list) -> list:
+        return [p.second(*parts) for p, *parts in zip(self.programs, inputs, rows, self.variables, made)]
+
+    def derivatives(self, forward: Any, inputs: list, unused: list, rows: list) -> list:
+        """Per program: result, gradients, and the gradients of those."""
+        sources = self.sources(inputs, unused)
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch([inputs, unused])
+            with tf.GradientTape(persistent=True) as inner:
+                inner.watch([inputs, unused])
+                results = forward(inputs, unused, rows)
+            gradients = inner.gradient(floating(results), sources)
+            slopes = [tf.convert_to_tensor(g) for g in floating(gradients)]
+        return list(zip(results, gradients, outer.gradient(slopes, sources)))
+
+
+def floating(nest: Any) -> list:
+    return [t for t in tf.nest.flatten(nest) if t is not None and t.dtype.is_trainable]
+
+
+def eager(group: int) -> tuple[list, list]:
+    run = Run(group)
+    return run.derivatives(run.whole, run.inputs, run.unused, run.rows), run.variables
+
+
+def inside(group: int) -> tuple[list, list]:
+    run = Run(group)
+    staged = function(lambda *args: run.derivatives(run.whole, *args), jit_compile=True)
+    return staged(run.inputs, run.unused, run.rows), run.variables
+
+
+def outside(group: int) -> tuple[list, list]:
+    run = Run(group)
+    return run.derivatives(function(run.whole, jit_compile=True), run.inputs, run.unused, run.rows), run.variables
+
+
+def across(group: int) -> tuple[list, list]:
+    run = Run(group)
+    first, second = function(run.first, jit_compile=True), function(run.second, jit_compile=True)
+
+    def forward(inputs: list, unused: list, rows: list) -> list:
+        return second(inputs, rows, first(inputs, rows))
+
+    return run.derivatives(forward, run.inputs, run.unused, run.rows), run.variables
+
+
+@functools.cache
+def wanted(group: int) -> tuple[list, list]:
+    return eager(group)
+
+
+def same(received: Any, expected: Any, what: str, way: Any = inside) -> None:
+    """Structures, Nones, dtypes and shapes exactly, numbers up to rounding.
+
+    A call that is one record has dense gradients. Where nothing used one of its results, that contributes zeros, as in
+    TensorFlow; eager code, which has a record for each operation, says None.
+    """
+    tf.nest.assert_same_structure(received, expected)
+    for a, b in zip(tf.nest.flatten(received), tf.nest.flatten(expected)):
+        if b is None and a is not None and way is across:
+            assert not np.any(a.numpy()), f"{what}: {a} instead of None"
+            continue
+        assert (a is None) == (b is None), f"{what}: {a} instead of {b}"
+        if b is not None:
+            assert way is not inside or type(a) is type(b), f"{what}: {type(a)} instead of {type(b)}"
+            close(*(np.asarray(tf.convert_to_tensor(t).numpy()) for t in (a, b)), what)
+
+
+def close(x: np.ndarray, y: np.ndarray, what: str) -> None:
+    assert (x.dtype, x.shape) == (y.dtype, y.shape), what
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    x, y, tolerance = x.astype(wide), y.astype(wide), TOLERANCE.get(x.dtype.name, 0)
+    np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * max(1.0, np.abs(y).max(initial=0)), err_msg=what)
+
+
+@pytest.fixture(autouse=True)
+def _compile_quickly(monkeypatch):
+    """Without LLVM's optimisations, which take half of the time; XLA's own passes are those of any other program."""
+    import jax
+
+    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    monkeypatch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=options))
+
+
+@pytest.mark.parametrize("way", [inside, outside, across], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("group", range(PROGRAMS // TOGETHER))
+def test_compiled_equals_eager(group, way):
+    results, variables = way(group)
+    for program, got, right, own, theirs in zip(programs(group), results, wanted(group)[0], variables, wanted(group)[1]):
+        for a, b, what in zip(got, right, ("the result", "the gradients", "the second derivatives")):
+            same(a, b, f"{what} of {program}", way)
+        same([v.value() for v in own], [v.value() for v in theirs], f"the variables of {program}")
