@@ -242,6 +242,17 @@ add("einsum", floats(2, 3, dtype="float16"), floats(3, 4, dtype="float16"), equa
 
 add_convolutions(add, floats, integers)
 
+# Attention
+
+for _causal, _masked, _dtype in (
+    (False, False, "float64"), (True, False, "float64"), (True, True, "float64"), (False, True, "float32"),
+):  # fmt: skip
+    _arrays = [floats(2, n, 3, 4, dtype=_dtype) for n in (5, 6, 6)]
+    _masks = [booleans(1, 3, 5, 6).astype(_dtype)] if _masked else []
+    _options = {"scale": 0.5, "causal": _causal, "tolerance": 1e-12 if _dtype == "float64" else 1e-5}
+    add("attention", *_arrays, *_masks, **_options)
+    add("attention_gradient", floats(2, 5, 3, 4, dtype=_dtype), *_arrays, *_masks, **_options)
+
 # Creation and inspection
 
 add("zeros", shape=(2, 3), dtype=np.dtype("int64"))

@@ -24,5 +24,76 @@ NOT_OURS = {
     "tf.numpy_function(lambda a: 1/0, [v], tf.float32)": "the user's function",
     "tf.numpy_function(lambda a: int('z'), [v], tf.float32)": "the user's function",
     "tf.numpy_function(lambda a: [][1], [v], tf.float32)": "the user's function",
+    "tf.TensorArray(tf.float32, 3).unstack(v).close().size()": "Python, of None",
+    "len(tf.TensorArray(tf.float32, 2))": "Python: the class has no such operator",
+    "tf.TensorArray(tf.float32, 2)[0]": "Python: the class has no such operator",
+    "len(tf.ragged.constant([[1]]))": "Python: the class has no such operator",
+    "tf.SparseTensor([[0,1]],[1.],[3,4])+1.": "Python: the class has no such operator",
+    "-tf.SparseTensor([[0,1]],[1.],[3,4])": "Python: the class has no such operator",
+    "tf.TypeSpec()": "Python: an abstract class",
+    "tf.data.Options().experimental_nothing": "Python: no such attribute",
 }
 """Refusals in somebody else's words, and whose."""
+
+
+def refusals(family: str) -> dict[str, str]:
+    """The text of each refusal of a family, by its call; what TensorFlow does not refuse is left out for speed."""
+    recorded = json.loads((FOLDER / f"{family}.json").read_text())["calls"]
+    outcomes = {call: outcome(tf, call) for call in calls(family) if "error" in recorded[call]}
+    return {call: found["text"] for call, found in outcomes.items() if "error" in found}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_refusals_say_what_was_received_and_what_to_do(family):
+    found = refusals(family)
+    lacking = {
+        call: text for call, text in found.items() if "\n  Received:" not in text or not ("\n  Expected:" in text or "\n  Fix:" in text)
+    }
+    assert lacking.keys() == found.keys() & NOT_OURS.keys(), "\n".join(f"{call}: {text}" for call, text in lacking.items())
+
+
+# What was received
+
+
+def received(call):
+    with pytest.raises((ValueError, TypeError, tf.errors.OpError)) as caught:
+        call()
+    (line,) = [line for line in str(caught.value).splitlines() if line.startswith("  Received:")]
+    return line.removeprefix("  Received: ")
+
+
+def test_arguments_are_shown_by_name_with_dtypes_and_shapes():
+    x = tf.ones((2, 3))
+    assert received(lambda: tf.matmul(x, b=x)) == "a=float32 (2, 3), b=float32 (2, 3)"  # those at their defaults are left out
+    assert received(lambda: x + tf.constant([1.0, 2.0])) == "x=float32 (2, 3), y=float32 (2,) [1.0, 2.0]"
+    assert received(lambda: tf.nn.gelu(tf.constant(1))) == "features=int32 () 1"
+
+
+def test_the_call_that_is_shown_is_the_user_s_not_ours_inside():
+    image = tf.ones((2, 2, 2))
+    assert received(lambda: tf.image.rgb_to_grayscale(image)) == "images=float32 (2, 2, 2)"  # a matmul inside of it refuses
+
+
+def test_the_call_that_is_shown_is_the_innermost_of_the_user_s():
+    rows = tf.ones((2, 3))
+    assert received(lambda: tf.map_fn(lambda row: row + tf.ones(2), rows)).startswith("x=float32 (3,)")
+
+
+class Hostile:
+    """An object that answers no question."""
+
+    def __getattr__(self, name):
+        raise ValueError(message("no", fix="none"))
+
+    def __repr__(self):
+        raise RuntimeError
+
+
+def test_values_are_shown_briefly_whatever_they_are():
+    assert shown(["SAME", None, tf.ones((2, 2))]) == "['SAME', None, float32 (2, 2)]"
+    assert len(shown(list(range(10**6)))) < 100
+    assert len(shown("a" * 1000)) < 100
+    assert shown(lambda: 0) == "<lambda>"
+    assert shown(object()) == "object"
+    assert shown(tf.Variable([1.0], name="w")) == "Variable 'w:0' float32 (1,)"
+    assert "Hostile" in shown(Hostile())

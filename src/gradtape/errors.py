@@ -38,8 +38,9 @@ def message(
     """Compose an error text: the summary, then one labelled line for each part that is given.
 
     Without ``received`` it is the arguments, but those left at their defaults, of the outermost of our functions that led here.
-    An empty text leaves the line out.
+    An empty text leaves the line out. Of another such text inside the summary, its own summary is kept.
     """
+    summary = summary.partition("\n  Received:")[0]
     received = _arguments() if received is None else received
     parts = (("Received:", received), ("Expected:", expected), ("Why:", why), ("Fix:", fix))
     return "\n".join([summary, *(f"  {label:<9} {text}" for label, text in parts if text)])
@@ -51,9 +52,7 @@ _MANY, _KEYWORDS = 0x04, 0x08  # flags of the code of a function with *args, wit
 
 def _arguments() -> str:
     """The arguments of the call from outside that `message` was reached by."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_back.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
+    frame = _outermost()
     code, values = frame.f_code, frame.f_locals
     names = list(code.co_varnames)
     count = code.co_argcount + code.co_kwonlyargcount
@@ -62,22 +61,36 @@ def _arguments() -> str:
     if code.co_flags & _KEYWORDS:
         given |= values.get(names[count + bool(code.co_flags & _MANY)], {})
     for name in ("name", "cls", "self"):
-        if name != "self" or not _is_array(given.get(name)):
+        if name != "self" or code.co_name == "__init__" or not _is_array(given.get(name)):
             given.pop(name, None)
-    defaults = _defaults(frame)
+    defaults = _defaults(frame, given)
     told = {name: value for name, value in given.items() if name not in defaults or value is not defaults[name]}
     if not told and not many:
         told = given
     return ", ".join([*map(shown, many), *(f"{name}={shown(value)}" for name, value in told.items())])
 
 
-def _defaults(frame: Any) -> dict[str, Any]:
-    """The defaults of the function that runs in a frame; none if the function cannot be found by its name."""
+def _outermost() -> Any:
+    """The frame of the function that was called from outside; if it is the wrapper of a decorator, of the wrapped one."""
+    frames: list[Any] = [sys._getframe(3)]
+    while (outer := frames[-1].f_back) is not None and outer.f_code.co_filename.startswith(_PACKAGE):
+        frames.append(outer)
+    frame = frames.pop()
+    while frames and not frame.f_code.co_argcount and any(
+        isinstance(value, types.FunctionType) and value.__code__ is frames[-1].f_code for value in frame.f_locals.values()
+    ):
+        frame = frames.pop()
+    return frame
+
+
+def _defaults(frame: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The defaults of the function that runs in a frame; None and False if the function cannot be found by its name."""
     code = frame.f_code
     method = getattr(type(frame.f_locals.get("self")), code.co_name, None)
     function: Any = frame.f_globals.get(code.co_name, method)
-    if getattr(function, "__code__", None) is not code:
-        return {}
+    function = getattr(function, "__wrapped__", function)
+    if not hasattr(function, "__code__") or function.__code__ is not code:
+        return {name: value for name, value in given.items() if value is None or value is False}
     names, values = code.co_varnames[: code.co_argcount], function.__defaults__ or ()
     return dict(zip(names[len(names) - len(values) :], values)) | (function.__kwdefaults__ or {})
 
@@ -115,12 +128,16 @@ _BRIEF = _Brief()
 
 def _is_array(value: Any) -> bool:
     kind = type(value)  # whose attributes no __getattr__ makes up: it may be what raises
-    return hasattr(kind, "dtype") and hasattr(kind, "shape")
+    return hasattr(kind, "dtype") and hasattr(kind, "shape") and (kind.__module__ != "numpy" or kind.__name__ == "ndarray")
 
 
 def _array(x: Any) -> str:
-    array = getattr(x, "_array", x)
-    kind = "" if array is not x else f"{type(x).__name__} "
+    try:
+        array = getattr(x, "_array", x)
+    except ValueError:  # a ragged or sparse tensor has none
+        array = x
+    name = getattr(x, "name", None)
+    kind = "" if array is not x else f"{type(x).__name__} {name!r} " if isinstance(name, str) else f"{type(x).__name__} "
     elements = ""
     if type(array).__module__ == "numpy" and array.ndim < 2 and array.size <= 4:
         elements = f" {_BRIEF.repr(array.tolist())}"
@@ -234,6 +251,8 @@ class UnauthenticatedError(OpError):
 
 class NoGradientsError(ValueError):
     """An optimizer received no gradient for any of its variables."""
+
+    report: Any = None  # what `tape.explain` says about it, if the tape is known
 
 
 class OperatorNotAllowedInGraphError(TypeError):

@@ -16,6 +16,7 @@ from gradtape.ops import normalization as _normalization
 from gradtape.ops import pool as _pool
 from gradtape.ops import reduce as _reduce
 from gradtape.ops import spatial as _spatial
+from gradtape.ops.attention import dot_product_attention
 from gradtape.random import (
     all_candidate_sampler,
     fixed_unigram_candidate_sampler,
@@ -32,15 +33,15 @@ __all__ = [
     "batch_norm_with_global_normalization", "batch_normalization", "bias_add", "collapse_repeated", "compute_accidental_hits",
     "compute_average_loss", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
     "conv_transpose", "convolution", "crelu", "ctc_loss", "ctc_unique_labels", "depth_to_space", "depthwise_conv2d",
-    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dilation2d", "dropout", "elu", "embedding_lookup",
-    "embedding_lookup_sparse", "erosion2d", "experimental", "fixed_unigram_candidate_sampler", "gelu", "in_top_k", "l2_loss",
-    "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler", "local_response_normalization", "log_poisson_loss",
-    "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "nce_loss",
-    "normalize_moments", "pool", "relu", "relu6", "sampled_softmax_loss", "scale_regularization_loss", "selu",
-    "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
-    "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_batch", "space_to_depth",
-    "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh", "top_k",
-    "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
+    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dilation2d", "dot_product_attention", "dropout",
+    "elu", "embedding_lookup", "embedding_lookup_sparse", "erosion2d", "experimental", "fixed_unigram_candidate_sampler",
+    "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler",
+    "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_pool_with_argmax", "moments", "nce_loss", "normalize_moments", "pool", "relu", "relu6",
+    "sampled_softmax_loss", "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign",
+    "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "sufficient_statistics", "swish", "tanh",
+    "top_k", "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]  # fmt: skip
 
 # Activations

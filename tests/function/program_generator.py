@@ -273,7 +273,7 @@ class Program:
         self.steps: list[tuple[str, Any, tuple[int, ...]]] = []
         values = [*self.inputs, *(UPDATES[update](tf.constant(a)).numpy() for a, update in zip(self.initial, self.updates))]
         values = [np.asarray(value) for value in values]
-        for _ in range(rng.integers(2, 8)):
+        for _ in range(rng.integers(2, 6)):
             values.append(self._step(values))
         count = len(values)
         self.results = sorted({count - 1, *rng.integers(0, count, 2).tolist()})

@@ -53,8 +53,13 @@ def test_reading_a_dtype_or_shape_leaves_the_value_where_it_is():
     v = tf.Variable([1.0, 2.0], dtype=tf.float64)
     step = _counter(v)
     step(tf.constant([1.0, 1.0], tf.float64))
-    assert v.dtype is tf.float64 and v.shape == (2,) and v.trainable and is_held(v)
-    assert isinstance(v, tf.Variable) and type(v).__name__ == "Variable" and "numpy=array([2., 3.])" in repr(v)
+    assert v.dtype is tf.float64
+    assert v.shape == (2,)
+    assert v.trainable
+    assert is_held(v)
+    assert isinstance(v, tf.Variable)
+    assert type(v).__name__ == "Variable"
+    assert "numpy=array([2., 3.])" in repr(v)
     assert type(v) is tf.Variable
 
 
@@ -141,7 +146,8 @@ def test_a_variable_that_is_only_written():
         write(tf.constant(x))
         before = v.value()
         write(tf.constant(x + 10.0))
-        assert float(before) == x * 2 and float(v) == x * 2 + 20
+        assert float(before) == x * 2
+        assert float(v) == x * 2 + 20
 
 
 def test_copies_pickles_and_subclasses_of_held_variables():
@@ -152,9 +158,13 @@ def test_copies_pickles_and_subclasses_of_held_variables():
     w.note = "kept"
     step = _counter(v, w)
     step(1.0)
-    assert is_held(v) and is_held(w) and isinstance(w, Counted) and w.note == "kept"
+    assert is_held(v)
+    assert is_held(w)
+    assert isinstance(w, Counted)
+    assert w.note == "kept"
     for other in (copy.deepcopy(v), pickle.loads(pickle.dumps(v))):
-        assert type(other) is tf.Variable and other.name == "weight:0"
+        assert type(other) is tf.Variable
+        assert other.name == "weight:0"
         step(1.0)
         np.testing.assert_array_equal(other.numpy(), [2.0] if other.numpy()[0] == 2.0 else [3.0])
     assert type(w.assign([0.0])) is Counted
@@ -194,7 +204,9 @@ def test_interrupted_calls_lose_nothing_and_tear_nothing():
         except KeyboardInterrupt:
             interrupted += 1
         first, second = a.numpy(), b.numpy()
-        assert first[0] == second[0] and (first == first[0]).all() and (second == second[0]).all()
+        assert first[0] == second[0]
+        assert (first == first[0]).all()
+        assert (second == second[0]).all()
     assert interrupted == 60
 
 
@@ -217,4 +229,5 @@ def test_readers_in_other_threads_see_whole_steps():
     stop.set()
     for reader in readers:
         reader.join()
-    assert not torn and v.numpy()[0] == 300
+    assert not torn
+    assert v.numpy()[0] == 300

@@ -1,7 +1,7 @@
 """Eager = compiled for 500 random programs: values, gradients, second derivatives, dtypes, Nones, structures and variables.
 
-Each program runs with the tapes inside the function, outside of it, and across two functions. Many programs share one
-function, for compiling is what takes time; a failure names the program, and ``Program(seed)`` is it.
+The tapes are inside the function, outside of it, or across two functions: one of the three for each program, and all of them
+in the slow tests. Programs share functions, for compiling takes the time; a failure names its program: ``Program(seed)``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import gradtape as tf
 from gradtape.function import function
 
 pytest.importorskip("jax")
-PROGRAMS, TOGETHER = 500, 20
+PROGRAMS, TOGETHER = 500, 10
+OPTIONS: Any = {"jit_compile": True, "autograph": False}
 TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4, "float16": 0.05, "bfloat16": 0.4}
 """Of the largest number of each array, and of 1. XLA keeps half-precision intermediates in float32; eager code rounds each."""
 
@@ -74,28 +75,23 @@ def eager(group: int) -> tuple[list, list]:
 
 def inside(group: int) -> tuple[list, list]:
     run = Run(group)
-    staged = function(lambda *args: run.derivatives(run.whole, *args), jit_compile=True)
+    staged = function(lambda *args: run.derivatives(run.whole, *args), **OPTIONS)
     return staged(run.inputs, run.unused, run.rows), run.variables
 
 
 def outside(group: int) -> tuple[list, list]:
     run = Run(group)
-    return run.derivatives(function(run.whole, jit_compile=True), run.inputs, run.unused, run.rows), run.variables
+    return run.derivatives(function(run.whole, **OPTIONS), run.inputs, run.unused, run.rows), run.variables
 
 
 def across(group: int) -> tuple[list, list]:
     run = Run(group)
-    first, second = function(run.first, jit_compile=True), function(run.second, jit_compile=True)
+    first, second = function(run.first, **OPTIONS), function(run.second, **OPTIONS)
 
     def forward(inputs: list, unused: list, rows: list) -> list:
         return second(inputs, rows, first(inputs, rows))
 
     return run.derivatives(forward, run.inputs, run.unused, run.rows), run.variables
-
-
-@functools.cache
-def wanted(group: int) -> tuple[list, list]:
-    return eager(group)
 
 
 def same(received: Any, expected: Any, what: str, way: Any = inside) -> None:
@@ -131,11 +127,27 @@ def _compile_quickly(monkeypatch):
     monkeypatch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=options))
 
 
-@pytest.mark.parametrize("way", [inside, outside, across], ids=lambda way: way.__name__)
-@pytest.mark.parametrize("group", range(PROGRAMS // TOGETHER))
-def test_compiled_equals_eager(group, way):
+def check(group: int, way: Any) -> None:
+    expected, after = eager(group)
     results, variables = way(group)
-    for program, got, right, own, theirs in zip(programs(group), results, wanted(group)[0], variables, wanted(group)[1]):
+    for program, got, right, own, theirs in zip(programs(group), results, expected, variables, after):
         for a, b, what in zip(got, right, ("the result", "the gradients", "the second derivatives")):
             same(a, b, f"{what} of {program}", way)
         same([v.value() for v in own], [v.value() for v in theirs], f"the variables of {program}")
+
+
+WAYS = [(inside, inside, inside, outside, across)[group % 5] for group in range(PROGRAMS // TOGETHER)]
+
+
+@pytest.mark.parametrize(("group", "way"), [pytest.param(g, w, id=f"{g} {w.__name__}") for g, w in enumerate(WAYS)])
+def test_compiled_equals_eager(group, way):
+    check(group, way)
+
+
+REST = [(g, w) for g, taken in enumerate(WAYS) for w in (inside, outside, across) if w is not taken]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("group", "way"), [pytest.param(g, w, id=f"{g} {w.__name__}") for g, w in REST])
+def test_the_other_ways(group, way):
+    check(group, way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from gradtape.config import experimental, optimizer, threading
@@ -12,10 +13,10 @@ from gradtape.scope import missing
 
 __all__ = [
     "LogicalDevice", "LogicalDeviceConfiguration", "PhysicalDevice", "experimental", "experimental_functions_run_eagerly",
-    "experimental_run_functions_eagerly", "functions_run_eagerly", "get_logical_device_configuration",
+    "experimental_run_functions_eagerly", "functions_run_eagerly", "get_compile_cache", "get_logical_device_configuration",
     "get_soft_device_placement", "get_visible_devices", "list_logical_devices", "list_physical_devices", "optimizer",
-    "run_functions_eagerly", "set_logical_device_configuration", "set_soft_device_placement", "set_visible_devices",
-    "threading",
+    "run_functions_eagerly", "set_compile_cache", "set_logical_device_configuration", "set_soft_device_placement",
+    "set_visible_devices", "threading",
 ]  # fmt: skip
 __getattr__ = missing(__name__, __all__)
 
@@ -65,6 +66,19 @@ def functions_run_eagerly() -> bool:
 
 experimental_run_functions_eagerly = run_functions_eagerly
 experimental_functions_run_eagerly = functions_run_eagerly
+
+
+def set_compile_cache(directory: str | os.PathLike | None) -> None:
+    """Keep compiled functions in this folder, for later runs and other processes; None keeps them in memory only.
+
+    jax's own settings, and what jax compiles outside of our calls, are left alone.
+    """
+    settings.compile_cache = None if directory is None else os.path.abspath(os.fspath(directory))
+
+
+def get_compile_cache() -> str | None:
+    """The folder in which compiled functions are kept, if there is one."""
+    return settings.compile_cache
 
 
 def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:

@@ -27,7 +27,7 @@ class Sweep:
         self.poles = poles  # when to look for nan that leaks from what was not selected
         self.cotangents: dict[Any, Any] = {}
         self.unused: list[tuple] = []  # (output key, op, input keys) of records that the target does not depend on
-        self.blocked: list[tuple] = []  # (op, input key) where a rule gave nothing
+        self.blocked: list[tuple] = []  # (op, input key, place or None) where a rule gave nothing
 
     def run(self, records: dict, keep: Any) -> None:
         """Pull the cotangents back through ``records``, latest first, dropping each record as it is passed.
@@ -93,7 +93,7 @@ class Sweep:
     def add(self, op: Any, key: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> None:
         """Sum ``g`` into the cotangent of ``key``, in the shape and dtype of the value it belongs to."""
         if g is None:
-            self.blocked.append((op, key))
+            self.blocked.append((op, key, None))
             return
         if type(g) is not IndexedSlices:
             value = g if self.plain else g._array
@@ -182,7 +182,7 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
         key = keys[i]
         if rule is None:
             if key in sweep.needed:
-                sweep.blocked.append((op, key))
+                sweep.blocked.append((op, key, None))
         elif key in sweep.needed:
             if op.paired:
                 x, y = (*op.inputs, "")[:2]

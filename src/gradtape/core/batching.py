@@ -403,6 +403,19 @@ def _einsum(xp: Any, name: str, *xs: Any, equation: str) -> Any:
     return xp.einsum(*values, equation=f"{','.join(terms)}->{letter}{output}")
 
 
+@_rule("attention", "attention_gradient")
+def _attention(xp: Any, name: str, *arrays: Any, **attributes: Any) -> Any:
+    """The batch becomes examples."""
+    values = _all_batched(xp, arrays)
+    batch, examples = xp.shape(values[0])[:2]
+    shapes = [(batch, examples, *xp.shape(value)[2:]) for value in values]  # a mask may be the same for all examples
+    values = [xp.broadcast_to(value, shape=s) for value, s in zip(values, shapes)]
+    flat = [xp.reshape(value, shape=(batch * examples, *s[2:])) for value, s in zip(values, shapes)]
+    outs = getattr(xp, name)(*flat, **attributes)
+    unfolded = lambda out: xp.reshape(out, shape=(batch, examples, *xp.shape(out)[1:]))  # noqa: E731
+    return tuple(map(unfolded, outs)) if isinstance(outs, tuple) else unfolded(outs)
+
+
 @_rule("solve", "triangular_solve", "tridiagonal_solve")
 def _solve(xp: Any, name: str, x: Any, y: Any, **attributes: Any) -> Any:
     if type(x) is not Batched and _rank(x) == y.ndim == 2:  # one matrix: the batch becomes columns

@@ -26,6 +26,7 @@ class _Thread(threading.local):
     # Class attributes: the defaults of every new thread.
     recorders: tuple = ()  # in order of entry
     sole: Any = NOBODY  # the only recorder, which is what nearly every op asks for; None if there are several
+    activity = ""  # what the library does for the user just now, if values leave because of it: see `cuts.during`
     batch: tuple = ()  # the sizes of the batch axes that the running code is inside of
 
 

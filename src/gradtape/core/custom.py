@@ -8,6 +8,7 @@ from typing import Any
 
 from gradtape.core.backprop import Sweep, pull_several
 from gradtape.core.batching import Batched, _inner, level, within
+from gradtape.core.callsite import site
 from gradtape.core.context import activate, thread
 from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
 from gradtape.core.tape import GradientTape, UnconnectedGradients
@@ -65,20 +66,26 @@ def custom_gradient(f: Callable | None = None) -> Callable:
                     fix="def grad(upstream, variables=None): return gradient, [gradient of each variable]",
                 )
             )
-        return record_custom(f.__name__, grad_fn, result, inputs, variables)
+        frame = [None] * len(args) if len(inputs) == len(args) else nest.map_structure(lambda _: None, list(args))
+        return record_custom(f.__name__, grad_fn, result, inputs, variables, (wrapper, frame, kwargs))
 
     return wrapper
 
 
-def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable]) -> Any:
-    """The result as new tensors, whose producer on every tape is ``grad_fn``."""
+def record_custom(
+    name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable], again: Any = None
+) -> Any:
+    """The result as new tensors, whose producer on every tape is ``grad_fn``.
+
+    ``again`` is what it takes to run it once more: the function, the structure of its arguments, and those by name.
+    """
     outs = _carried(name, grad_fn, tuple(_tensor(y)._detached() for y in nest.flatten(result)), inputs, variables)
     sources = [x for x in (*inputs, *variables) if isinstance(x, (Tensor, Variable))]
     recorders = thread.recorders
     for recorder in recorders:
         for variable in (x for x in sources if isinstance(x, Variable) and x.trainable):
             recorder.accessed(variable)
-    make = functools.partial(make_custom_record, name, grad_fn, outs, inputs, variables, sources)
+    make = functools.partial(make_custom_record, name, grad_fn, outs, inputs, variables, sources, again)
     append_record(recorders, sources, make, outs, (*inputs, *variables))
     return nest.pack_sequence_as(result, outs)
 
@@ -88,7 +95,7 @@ def _tensor(value: Any) -> Tensor:
 
 
 def make_custom_record(
-    name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list[Variable], sources: list
+    name: str, grad_fn: Callable, outs: tuple, inputs: list, variables: list[Variable], sources: list, again: Any = None
 ) -> tuple | None:
     """A record whose rule is ``grad_fn``; None if nothing differentiable came out."""
     for tensor in (*outs, *sources):
@@ -109,7 +116,7 @@ def make_custom_record(
         tuple(None if a is None else a.shape for a in raw),
         tuple(None if a is None else a.dtype for a in raw),
         {},
-        {"grad_fn": grad_fn, "inputs": len(inputs), "variables": variables},
+        {"grad_fn": grad_fn, "inputs": len(inputs), "variables": variables, "site": site(), "again": again},
         keys,
         [(o._array.shape, o._array.dtype) for o in outs],
     )
@@ -175,9 +182,11 @@ def _accepts_variables(grad_fn: Callable) -> bool:
 def pull_custom(record: tuple, gs: tuple, sweep: Sweep) -> None:
     """Call a user's gradient function, and add what it returns to the cotangents of its arguments."""
     _, op, keys, shapes, kinds, _, attributes, _, _ = record
-    parts = _on_tensors(lambda *g: _gradients(attributes, g), gs, shapes, kinds)
+    parts = on_tensors(lambda *g: _gradients(attributes, g), gs, shapes, kinds)
     for key, part, shape, dtype in zip(keys, parts, shapes, kinds):
-        if key in sweep.needed:
+        if part is None:
+            sweep.blocked.append((op, key, attributes["site"]))
+        elif key in sweep.needed:
             sweep.add(op, key, part, shape, dtype)
 
 
@@ -208,7 +217,7 @@ def _gradients(attributes: dict, gs: tuple[Tensor, ...]) -> list:
     return [*flat, *extra]
 
 
-def _on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> list:
+def on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> list:
     """Run a user's gradient function on cotangents of any kind; the results are of the same kind.
 
     In a Jacobian it sees one upstream gradient at a time, so that any Python code in it works.
@@ -358,7 +367,7 @@ def adopt(op: Op) -> None:
         view = Operation(op.label, tensors, outs, attributes)
         shapes = tuple(t._array.shape for t in tensors)
         kinds = tuple(t._array.dtype for t in tensors)
-        return _on_tensors(lambda *upstream: _as_list(rule(view, *upstream)), gs, shapes, kinds)
+        return on_tensors(lambda *upstream: _as_list(rule(view, *upstream)), gs, shapes, kinds)
 
     if op.paired:  # the sweep calls one rule per array
 

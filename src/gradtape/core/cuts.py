@@ -2,7 +2,7 @@
 
 A result that no record was made for, though an input is tracked (``argmax``, a cast to integers, ``stop_gradient``), carries a
 `Cut` instead of a plain key: it says where that was, and so does what is computed from it. A value that leaves for Python or
-NumPy is noted by the tape (`leave`). What happens while a tape does not listen is seen by a `Witness`, as long as that is cheap.
+NumPy is noted by the tape (`leave`). What happens while a tape does not listen is seen by a witness, as long as that is cheap.
 `inspect.explain` reads all of this.
 """
 
@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ from gradtape.values.tensor import on_leaving
 # Causes, by the names that `inspect.Cause` gives them.
 NONDIFFERENTIABLE, DTYPE, STOP_GRADIENT = "nondifferentiable", "dtype", "stop_gradient"
 LEFT, CONDITION, ASSIGNED = "left", "condition", "assigned"
-ANOTHER_THREAD, STOP_RECORDING, OUTSIDE = "another_thread", "stop_recording", "outside"
+ANOTHER_THREAD, STOP_RECORDING, OUTSIDE, PREDICT = "another_thread", "stop_recording", "outside", "predict"
 
 
 class Severed(NamedTuple):
@@ -94,10 +96,20 @@ class Exit(NamedTuple):
 def leave(tensor: Any, name: str, cause: str = "", into: Any = None) -> None:
     """Note that a value which some tape of this thread tracks, or tracked up to a cut, leaves."""
     key = tensor._key
-    cause = cause or (CONDITION if name == "bool()" else LEFT)
+    cause = thread.activity or cause or (CONDITION if name == "bool()" else LEFT)
     for recorder in thread.recorders:
         if recorder.records and (type(key) is Cut or key in recorder.records):
             note_exit(recorder, cause, name, key, into)
+
+
+@contextmanager
+def during(activity: str) -> Iterator[None]:
+    """What leaves in this block leaves because of it: ``with during(PREDICT):``."""
+    before, thread.activity = thread.activity, activity
+    try:
+        yield
+    finally:
+        thread.activity = before
 
 
 def note_exit(tape: Any, cause: str, name: str, key: Any, into: Any = None) -> None:

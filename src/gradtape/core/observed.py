@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradtape.core.backprop import Sweep, pull_several
 
@@ -40,6 +40,19 @@ class ObservedSweep(Sweep):
                 observer.after(self, key, record)
         for observer in self.observers:
             observer.finish(self)
+
+
+class Remains(NamedTuple):
+    """What a sweep that left a source without gradient knows of why, though its records may be gone."""
+
+    targets: list  # tensors or variables
+    missing: set  # the keys of the sources without gradient
+    unused: list[tuple]  # as in `Sweep`
+    blocked: list[tuple]
+
+
+UNANSWERED: list[Any] = [lambda: None]
+"""A weak reference to the tape that gave the latest gradient of None: what an optimizer asks if it received no other."""
 
 
 def outputs_of(key: Any, record: tuple) -> tuple:

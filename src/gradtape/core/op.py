@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.advice import advice
-from gradtape.core.callsite import report_growth
 from gradtape.core.backprop import PAIR, pull_general, pull_several, unregistered
+from gradtape.core.callsite import report_growth
 from gradtape.core.context import thread
 from gradtape.core.cuts import NONDIFFERENTIABLE, passed_by, sever
+from gradtape.core.rules import Reads, canonical, spread
 from gradtape.errors import InvalidArgumentError, OpError, dims, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over
@@ -131,10 +132,10 @@ class Op:
         self.keeps = tuple(n for n in ("out", *self.inputs) if any(r is not None and n in r.values for r in reads))
         self.rules = tuple(r and (rule, r.values, r.attributes, r.shapes) for rule, r in zip(rules, reads))
         if self.paired:
-            self.keep_out, self.keep_x, self.keep_y = _canonical(self, self.keeps)
-            self.alone = tuple(_canonical(self, r.values if r is not None else ()) for r in reads)
-            spread = [_nothing if r is None or rule is None else _spread(self, rule, r) for rule, r in zip(rules, reads)]
-            self.rule_x, self.rule_y = (*spread, _nothing)[:2]
+            self.keep_out, self.keep_x, self.keep_y = canonical(self, self.keeps)
+            self.alone = tuple(canonical(self, r.values if r is not None else ()) for r in reads)
+            adapted = [_nothing if r is None or rule is None else spread(self, rule, r) for rule, r in zip(rules, reads)]
+            self.rule_x, self.rule_y = (*adapted, _nothing)[:2]
 
     def refuse(self, error: Exception, arrays: list) -> Exception:
         """The error to raise for one that the kernel met."""
@@ -157,64 +158,13 @@ class Op:
         return InvalidArgumentError(
             message(
                 f"Value for attr 'T' of {word} is not in the list of allowed values: {_ALLOWED} [Op:{self.label}]",
-                fix="tf.cast(x, tf.float32) first",
+                fix="tf.strings.to_number(x) first" if word == "string" else "tf.cast(x, tf.float32) first",
             )
         )
 
 
 def _nothing(xp: Any, g: Any, out: Any, x: Any, y: Any) -> None:
     """The rule of an input that no gradient flows to."""
-
-
-class Reads:
-    """What a rule reads, from its signature."""
-
-    __slots__ = ("attributes", "shapes", "values")
-
-    def __init__(self, op: Op, rule: Callable) -> None:
-        code = rule.__code__
-        names = code.co_varnames[: code.co_argcount]
-        self.values = tuple(name for name in names[2:] if name[0] != "_")
-        keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        inputs = {f"{name}_shape": None if op.variadic else i for i, name in enumerate(op.inputs)}
-        self.attributes = tuple(name for name in keywords if name not in inputs)
-        self.shapes = tuple((name, inputs[name]) for name in keywords if name in inputs)  # None: those of all inputs
-        known = {"out", *op.inputs}
-        if names[:2] != ("xp", "g") or not known.issuperset(self.values):
-            raise TypeError(
-                message(
-                    f"A rule of op {op.name} has the wrong arguments.",
-                    received=f"({', '.join(names)})",
-                    expected=f"xp, g, then any of {', '.join(sorted(known))}; attributes as keywords",
-                )
-            )
-
-
-# From "what the rule names" to the one signature that the sweep calls for ops of one or two arrays. A rule written in full,
-# with an underscore before what it does not read, needs no adapter: 70 ns, worth it in the most frequent ones.
-_SPREAD: dict[tuple[bool, bool, bool], Callable] = {
-    (False, False, False): lambda rule: lambda xp, g, out, x, y: rule(xp, g),
-    (True, False, False): lambda rule: lambda xp, g, out, x, y: rule(xp, g, out),
-    (False, True, False): lambda rule: lambda xp, g, out, x, y: rule(xp, g, x),
-    (False, False, True): lambda rule: lambda xp, g, out, x, y: rule(xp, g, y),
-    (True, True, False): lambda rule: lambda xp, g, out, x, y: rule(xp, g, out, x),
-    (True, False, True): lambda rule: lambda xp, g, out, x, y: rule(xp, g, out, y),
-    (False, True, True): lambda rule: lambda xp, g, out, x, y: rule(xp, g, x, y),
-    (True, True, True): lambda rule: rule,
-}
-
-
-def _spread(op: Op, rule: Callable, reads: Reads) -> Callable:
-    in_full = rule.__code__.co_argcount == 5
-    return rule if in_full else _SPREAD[_canonical(op, reads.values)](rule)
-
-
-def _canonical(op: Op, values: tuple[str, ...]) -> tuple[bool, bool, bool]:
-    order = ("out", *op.inputs)
-    if list(values) != sorted(values, key=order.index):
-        raise TypeError(f"A rule of op {op.name} must name its arguments in the order {order}; received {values}.")
-    first, second = op.inputs[0], op.inputs[1] if len(op.inputs) > 1 else None
-    return "out" in values, first in values, second in values
 
 
 # Defining ops
@@ -435,8 +385,7 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
         out = _new(Tensor)
         out._array = c
         out._key = None
-        kx = x._key
-        ky = y._key
+        kx, ky = x._key, y._key
         if kx is not None or ky is not None:
             recorder = thread.sole
             if recorder is None:
@@ -453,8 +402,7 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                             out if spec.keep_out else None, x if spec.keep_x else None, y if spec.keep_y else None,
                         )  # fmt: skip
                     else:  # a constant, or a number
-                        record = _pair_record(spec, out, x, y, kx, ky)
-                        known[out._key] = record
+                        known[out._key] = _pair_record(spec, out, x, y, kx, ky)
                     if len(known) > recorder.limit:
                         site = _getframe(1)
                         code = site.f_code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
@@ -19,7 +20,7 @@ from gradtape.core.callsite import Listening, site, warn_at_site
 from gradtape.core.context import activate, thread
 from gradtape.core.cuts import WITNESS
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.observed import ObservedSweep, Observer
+from gradtape.core.observed import UNANSWERED, ObservedSweep, Observer, Remains
 from gradtape.core.op import RECORDED, REGISTRY, select
 from gradtape.core.selection import watch
 from gradtape.core.trace import CHECKS, Trace
@@ -78,7 +79,7 @@ class GradientTape(Listening):
     _stopped = False  # inside `stop_recording`
     _entered: Any = None  # the place of the `with`
     _used: Any = None  # and of the call that used the records up
-    _remains: Any = None  # what an explanation needs of them, if a gradient was None
+    _remains: Remains | None = None  # what an explanation needs, if a gradient was None
     _lost: Any = None  # keys that were known before `reset`, and its place
 
     def __init__(
@@ -101,6 +102,8 @@ class GradientTape(Listening):
             self.trace = Trace(CHECKS["numerics"] if check_numerics else None)
             self.limit = -1  # every record is beyond it
             self.grown = self.trace.note if check_numerics else self.trace.notes.append  # type: ignore[method-assign]
+        if check_numerics:
+            self.observers = (CHECKS["sweep"](self.trace),)
 
     def _clear(self) -> None:
         self.records = {}
@@ -337,8 +340,9 @@ class GradientTape(Listening):
         if consume:
             caller = sys._getframe(2)
             self._used = caller.f_code, caller.f_lasti
-            if None in keys or not cotangents.keys() >= wanted:
-                self._remains = [t._key for t in targets], keys, sweep.unused, sweep.blocked
+        if None in keys or not cotangents.keys() >= wanted:
+            self._remains = Remains(targets, set(keys) - cotangents.keys(), sweep.unused, sweep.blocked)
+            UNANSWERED[0] = weakref.ref(self)
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
             cotangents = {k: _once(cotangents[k]) for k in wanted if k in cotangents}
         return list(map(cotangents.get, keys))
@@ -417,7 +421,8 @@ class GradientTape(Listening):
 
     def _columns(self, target: Any, sources: list, mode: str, chunks: Any, batched: bool) -> list:
         """The Jacobians that forward mode gives; None for those that are left to the rows."""
-        if not batched or self.observers or mode == "reverse" or (mode == "auto" and not jacobians.prefers_forward(self, target, sources)):
+        by_rows = not batched or self.observers or mode == "reverse"
+        if by_rows or (mode == "auto" and not jacobians.prefers_forward(self, target, sources)):
             return [None] * len(sources)
         found = jacobians.columns(self, target, sources, chunks)
         if not self._persistent and None not in found:

@@ -15,8 +15,9 @@ from gradtape.core.backprop import PAIR
 from gradtape.core.callsite import MANY, Place, place_of, site
 from gradtape.values.tensor import Tensor
 
-CHECKS: dict[str, Callable[[Any], None]] = {}
-"""Called with the `Entry` of each op as it is noted, by the option of the tape that asks for it; see `inspect`."""
+CHECKS: dict[str, Callable[[Any], Any]] = {}
+"""What looks at numbers for a tape that asks for it, set by `inspect`: "numerics" is called with the `Entry` of each op as it is
+noted, "sweep" with the `Trace` and gives the observer of sweeps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -106,7 +106,8 @@ class Dataset(structure.Opaque):
         """Whole numbers, with the arguments of Python's range."""
         if not 1 <= len(args) <= 3:
             text = f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}."
-            raise ValueError(message(text, expected="range(stop), range(start, stop) or range(start, stop, step)"))
+            expected = "range(stop), range(start, stop) or range(start, stop, step)"
+            raise ValueError(message(text, received=f"{len(args)} numbers", expected=expected))
         numbers = [integer(arg) for arg in args]
         start, stop, step = (0, numbers[0], 1) if len(numbers) == 1 else (*numbers, 1)[:3]
         return Dataset(sources.integers(start, stop, step, output_type))

@@ -167,7 +167,7 @@ def _unlike(first: np.ndarray, array: np.ndarray, component: int, position: int)
         return InvalidArgumentError(
             message(
                 f"Cannot batch tensors with different types in component {component}. First element had type "
-                f"{dtypes.of(first.dtype).word} and element {position} had type {dtypes.of(array.dtype).word}.",
+                f"{wrap(first).dtype.word} and element {position} had type {wrap(array).dtype.word}.",
                 received=f"{first.dtype.name}, then {array.dtype.name}",
                 fix="tf.cast in a map before batch",
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradtape.function.autograph_blocks import Block
 from gradtape.function.autograph_calls import condition, traced
-from gradtape.function.autograph_values import check_branches
+from gradtape.function.autograph_values import check_branches, has_returned_in_one, with_return_value
 from gradtape.function.messages import is_due_to_tracing
 from gradtape.function.state import current
 from gradtape.ops.execution import Unstageable
@@ -64,23 +64,48 @@ def _decided(value: Any, decider: Tensor, holds: bool) -> Any:
 
 def _branches(decider: Tensor, names: tuple, then: Callable, otherwise: Callable) -> tuple:
     """The results of one of two functions, as part of the program."""
-    from gradtape.function import control
+    from gradtape.function.control import Mismatch
 
-    results: dict[bool, tuple] = {}
-
-    def branch(function: Callable, holds: bool) -> Callable:
-        def run() -> tuple:
-            results[holds] = once(function, Block())
-            if len(results) == 2:
-                check_branches(names, results[True], results[False])
-            return results[holds]
-
-        return run
-
+    branches = _Branches(names)
     try:
-        return control.cond(decider, branch(then, True), branch(otherwise, False))
-    except control.Mismatch as error:
+        try:
+            return branches.chosen(decider, then, otherwise)
+        except _Returned:
+            return branches.chosen(decider, then, otherwise)
+    except Mismatch as error:
         raise Unstageable("an `if` over a tensor that chooses between Python objects") from error
+
+
+class _Returned(Exception):
+    """One of two branches returned from the function: they have to be staged anew, now that it is known what."""
+
+
+class _Branches:
+    """The results of two branches, to be compared."""
+
+    def __init__(self, names: tuple) -> None:
+        self._names = names
+        self._results: dict[bool, tuple] = {}
+        self._returned: dict[bool, tuple] = {}  # what the other branch gave, if one of them returned
+
+    def chosen(self, decider: Tensor, then: Callable, otherwise: Callable) -> tuple:
+        from gradtape.function import control
+
+        self._results = {}
+        return control.cond(decider, lambda: self._run(then, True), lambda: self._run(otherwise, False))
+
+    def _run(self, function: Callable, holds: bool) -> tuple:
+        result = once(function, Block())
+        if self._returned:
+            result = with_return_value(self._names, result, self._returned[holds])
+        self._results[holds] = result
+        if len(self._results) == 2:
+            main, other = self._results[True], self._results[False]
+            if has_returned_in_one(self._names, main, other):
+                self._returned = {True: other, False: main}
+                raise _Returned
+            check_branches(self._names, main, other)
+        return result
 
 
 def once(function: Callable, block: Block) -> tuple:

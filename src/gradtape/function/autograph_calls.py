@@ -76,8 +76,9 @@ def condition(value: Any, statement: str = "if statement") -> Any:
     if not traced(value):
         return value
     if value.shape.num_elements() != 1:
-        raise ValueError(message(_CONDITION.format(statement, value), fix="tf.reduce_any or tf.reduce_all"))
-    scalar = reshape(value, ()) if value.ndim else value
+        text = _CONDITION.format(statement, value)
+        raise ValueError(message(text, received="", fix="tf.reduce_any or tf.reduce_all"))
+    scalar = reshape(value, shape=()) if value.ndim else value
     return scalar if scalar.dtype is dtypes.bool_ else scalar != 0
 
 
@@ -211,7 +212,7 @@ class Counted(Convertible):
         count = maximum(-((self.start - self.limit) // self.step), convert_to_tensor(0, self.dtype))  # rounded up
         if most is not None:
             count = minimum(count, convert_to_tensor(most, self.dtype))
-        return control.Count(count, start=self.start, step=self.step, dtype=self.dtype)
+        return control.Count(count, start=self.start, step=self.step, dtype=self.dtype.numpy)
 
     def _to_tensor(self, dtype: Any = None) -> Tensor:
         raise Unstageable("a range of a length that depends on the value of a tensor")

@@ -35,6 +35,21 @@ _FAILED = """AutoGraph could not transform %s and will run it as-is.
 Cause: %s
 To silence this warning, decorate the function with @tf.autograph.experimental.do_not_convert"""
 
+
+class _Verbosity:
+    """How much to say about conversions."""
+
+    level = 0
+    also_print = False
+
+    def tell(self, function: Callable, node: ast.AST) -> None:
+        text = f"Converted {function}" + (f":\n\n{ast.unparse(node)}" if self.level > 1 else "")
+        logger.info(text)
+        if self.also_print:
+            print(text)
+
+
+verbosity = _Verbosity()
 _lock = threading.RLock()
 _templates: weakref.WeakKeyDictionary[types.CodeType, Template | None] = weakref.WeakKeyDictionary()
 _sourceless: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
@@ -82,6 +97,8 @@ def _template(function: types.FunctionType) -> Template | None:
 def _convert(function: types.FunctionType) -> Template | None:
     try:
         node, name, generated = transformed(function)
+        if verbosity.level:
+            verbosity.tell(function, node)
         return Template(node, name, function, generated)
     except NoSource:
         _sourceless.add(function.__code__)
@@ -90,18 +107,15 @@ def _convert(function: types.FunctionType) -> Template | None:
     return None
 
 
-def hint(error: BaseException) -> str | None:
-    """What to do if an error was raised by control flow that could not be converted for want of a package or a source."""
-    if not available():
-        return 'pip install "gradtape[xla]": it brings diastatic-malt, which converts control flow over tensors'
+def hint(error: BaseException, called: str) -> str | None:
+    """What to do if an error was raised by control flow that was not converted, for want of its source or of a package."""
+    if not available() and called in ("__bool__", "range"):
+        return 'pip install "gradtape[xla]": it brings diastatic-malt, which makes control flow over tensors part of a program'
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if code in _sourceless:
-            return (
-                f"define {code.co_name} in a file: its source is not available, so that its control flow over tensors could "
-                "not be converted"
-            )
+            return f"define {code.co_name} in a file: without its source, control flow over tensors stays as it is written"
         trace = trace.tb_next
     return None
 
@@ -242,7 +256,8 @@ def set_places(tree: ast.AST) -> None:
 
     def find(node: ast.AST) -> Any:
         inner = [find(child) for child in ast.iter_child_nodes(node)]
-        own = anno.getanno(node, anno.Basic.ORIGIN, default=None)
+        is_placed = "lineno" in node._attributes  # others, such as Load(), are shared by all trees
+        own = anno.getanno(node, anno.Basic.ORIGIN, default=None) if is_placed else None
         known[id(node)] = found = own or next(filter(None, inner), None)
         return found
 

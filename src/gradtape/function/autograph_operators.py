@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gradtape.errors import message
 from gradtape.function.autograph_branches import and_, assert_stmt, if_exp, if_stmt, not_, or_
 from gradtape.function.autograph_calls import autograph_artifact, converted_call, traced
 from gradtape.function.autograph_loops import for_stmt, while_stmt
 from gradtape.function.autograph_values import Undefined, UndefinedReturnValue, ld, ldu
-from gradtape.ops.execution import Unstageable
 
 __all__ = [
     "FunctionScope", "Undefined", "UndefinedReturnValue", "and_", "assert_stmt", "autograph_artifact", "caught",
@@ -38,8 +38,15 @@ class FunctionScope:
         """What the function returns."""
         if isinstance(value, UndefinedReturnValue):
             return None
-        if traced(returned):
-            raise Unstageable("a function that returns None or a tensor, depending on the value of a tensor")
+        if traced(returned) and value is not None:
+            raise ValueError(
+                message(
+                    "the else branch must also have a return statement.",
+                    received="",
+                    why="whether the function returns a value depends on the value of a tensor",
+                    fix="end the function with a return statement",
+                )
+            )
         return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,23 +63,38 @@ def check_branches(names: Sequence[str], main: Sequence[Any], other: Sequence[An
     """Raise unless both branches leave the same kind of value in every variable."""
     for name, a, b in zip(names, main, other):
         _check_defined(name, a, b)
-        if isinstance(a, Undefined):
+        if isinstance(a, Undefined) or a is b:
             continue
         for which, value in (("main", a), ("else", b)):
-            if value is None and not (a is None and b is None):
-                raise ValueError(message(f"'{name}' is None at the end of the {which} branch.", fix=_give(name, which)))
+            if value is None:
+                text = f"'{name}' is None at the end of the {which} branch."
+                raise ValueError(message(text, received="", fix=_give(name, which)))
         _check_structure(f"'{name}' must have the same nested structure in the main and else branches:", a, b)
         for x, y in zip(nest.flatten(a), nest.flatten(b)):
             _check_branch_leaf(name, x, y)
+
+
+def has_returned_in_one(names: Sequence[str], main: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether the function has returned after one of the branches only."""
+    pairs = [(a, b) for name, a, b in zip(names, main, other) if name.startswith(_RETURNED)]
+    return any(isinstance(a, Undefined) != isinstance(b, Undefined) for a, b in pairs)
+
+
+def with_return_value(names: Sequence[str], values: Sequence[Any], other: Sequence[Any]) -> tuple:
+    """The variables after a branch; if it did not return, zeros stand for what the other branch returned.
+
+    Nobody reads them: a flag tells whether the function has returned, and it is asked first.
+    """
+    triples = zip(names, values, other)
+    return tuple(placeholder(b) if isinstance(a, Undefined) and name.startswith(_RETURNED) else a for name, a, b in triples)
 
 
 def _check_defined(name: str, main: Any, other: Any) -> None:
     if isinstance(main, Undefined) == isinstance(other, Undefined):
         return
     which = "main" if isinstance(main, Undefined) else "else"
-    if name.startswith(_RETURNED):
-        raise ValueError(message(f"the {which} branch must also have a return statement.", fix="return a value from both"))
-    raise ValueError(message(f"'{name}' must also be initialized in the {which} branch", fix=_give(name, which)))
+    text = f"'{name}' must also be initialized in the {which} branch"
+    raise ValueError(message(text, received="", fix=_give(name, which)))
 
 
 def _give(name: str, which: str) -> str:
@@ -90,13 +105,10 @@ def _check_branch_leaf(name: str, main: Any, other: Any) -> None:
     x, y = kind_of(main), kind_of(other)
     if x is None or y is None:
         return  # objects: the same one in both branches, or it cannot be compiled
-    if x[0] != y[0] and not _bends(main, y[0]) and not _bends(other, x[0]):
-        raise TypeError(
-            message(
-                f"'{name}' has dtype {x[0].name} in the main branch, but dtype {y[0].name} in the else branch",
-                fix="tf.cast one of them: a compiled branch gives the same dtype either way",
-            )
-        )
+    if x[0] != y[0] and not _bends(main, other) and not _bends(other, main):
+        text = f"'{name}' has dtype {x[0].name} in the main branch, but dtype {y[0].name} in the else branch"
+        fix = "tf.cast one of them: a compiled branch gives the same dtype either way"
+        raise TypeError(message(text, received="", fix=fix))
     if x[1] != y[1]:
         raise Unstageable(f"an `if` after which {name!r} has shape {x[1]} or {y[1]}")
 
@@ -143,9 +155,10 @@ def _check_step_leaf(name: str, before: Any, after: Any) -> None:
     if x is None or y is None:
         return
     number = isinstance(before, _NUMBERS)  # it takes the dtype of what the loop makes of it
-    if x[0] != y[0] and not number and not _bends(after, x[0]):
+    if x[0] != y[0] and not number and not _bends(after, before):
         text = f"'{name}' has dtype {x[0].name} before the loop, but dtype {y[0].name} after one iteration"
-        raise Changed(TypeError(message(text, fix="tf.cast it: a compiled loop keeps the dtype of its variables")))
+        fix = "tf.cast it: a compiled loop keeps the dtype of its variables"
+        raise Changed(TypeError(message(text, received="", fix=fix)))
     if x[1] != y[1]:
         text = f"'{name}' has shape {x[1]} before the loop, but shape {y[1]} after one iteration. "
         raise Changed(ValueError(text + "Use tf.autograph.experimental.set_loop_options to set shape invariants."))
@@ -180,13 +193,10 @@ def kind_of(value: Any) -> tuple[dtypes.DType, tuple[int, ...]] | None:
     return None
 
 
-def _bends(value: Any, dtype: dtypes.DType) -> bool:
-    """Whether a Python number can take a dtype without losing anything."""
+def _bends(value: Any, to: Any) -> bool:
+    """Whether a Python number can take the dtype of a tensor, being of its kind."""
+    if isinstance(to, _NUMBERS):
+        return False
     if type(value) is int:
-        return dtype.is_integer or dtype.is_floating or dtype.is_complex
-    return type(value) is float and (dtype.is_floating or dtype.is_complex)
-
-
-def leaves(values: Sequence[Any]) -> Iterator[Any]:
-    for value in values:
-        yield from nest.flatten(value)
+        return to.dtype.is_integer
+    return type(value) is float and to.dtype.is_floating

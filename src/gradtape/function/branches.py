@@ -29,7 +29,7 @@ def choose(name: str, index: Tensor, functions: list[Callable], words: list[str]
         branch.state.settle()
     assigned = list({v._key: v for branch in found for v in branch.state.assigned.values()}.values())
     needs = list(dict.fromkeys(p for branch in found for p in branch.state.needs))
-    before = {p: state.needs.get(p) or wrap(jnp.zeros((), jnp.int32)) for p in needs}
+    before = {p: state.needs[p] if p in state.needs else wrap(jnp.zeros((), jnp.int32)) for p in needs}
     times = order() if any(branch.differentiated for branch in found) else 0
     bodies = []
     for i, (function, branch) in enumerate(zip(functions, found)):
@@ -129,15 +129,17 @@ class _Results:
     def _merged_arrays(self, position: int, column: tuple) -> TensorArray:
         if not all(isinstance(leaf, TensorArray) for leaf in column):
             raise Mismatch(f"Only some of the branches of tf.{self._name} return a TensorArray.", position, column)
-        known = [leaf for leaf in column if leaf._stacked_form() is not None]
-        if len({leaf._stacked_form()._array.shape for leaf in known}) > 1:
+        known = [leaf for leaf in column if leaf._stacked_shape() is not None]
+        if len({leaf._stacked_shape() for leaf in known}) > 1:
             raise Unstageable(f"{self._name} with TensorArrays of different sizes")
-        return known[0] if known else column[0]
+        if not known:
+            raise Unstageable(f"{self._name} with TensorArrays whose elements have no known shape")
+        return known[0]
 
     def _differ(self, kind: type, first: Any, other: Any, details: str, word: str) -> Exception:
         return kind(
             f"{self._words[0]} and {word} arguments to tf.{self._name} must have the same number, type, and overall structure "
-            f"of return values.\n\n{self._words[0]} output: {first}\n{word} output: {other}\n\nError details:\n{details}"
+            f"of return values.\n\n{self._words[0]} output: {first!r}\n{word} output: {other!r}\n\nError details:\n{details}"
         )
 
     def tensors(self, result: Any) -> list[Tensor]:

@@ -23,6 +23,7 @@ from gradtape.core.tape import GradientTape
 from gradtape.errors import message
 from gradtape.function.results import as_tensors
 from gradtape.function.state import State
+from gradtape.ops import elementwise
 from gradtape.ops.execution import staging
 from gradtape.values import nest
 from gradtape.values.convert import Convertible, convert_to_tensor
@@ -146,7 +147,7 @@ def _primitive(run: Callable[[list[Tensor]], list[Tensor]]) -> Callable:
             with GradientTape() as tape:
                 tape.watch(sources)
                 targets = [t for t in run(inputs) if t.dtype.is_trainable]
-            found = tape.gradient(targets, sources, gs, "zero")
+            found = tape.gradient(targets, sources, [_cast(g, t) for g, t in zip(gs, targets)], "zero")
             return [convert_to_tensor(g) for g in found]
 
         rest = iter(_primitive(gradients)(*arrays, *given))
@@ -281,13 +282,9 @@ def _tensor(array: Any) -> Tensor:
 
 
 def _conjugate(x: Tensor) -> Tensor:
-    from gradtape.ops.elementwise import conj
-
-    return conj(x) if x.dtype.is_complex else x
+    return elementwise.conj(x) if x.dtype.is_complex else x
 
 
 def _cast(gradient: Tensor, x: Tensor) -> Tensor:
-    """A gradient in the dtype of its source."""
-    from gradtape.ops.elementwise import cast
-
-    return gradient if gradient.dtype is x.dtype else cast(gradient, x.dtype)
+    """A gradient in the dtype of what it belongs to."""
+    return gradient if gradient.dtype is x.dtype else elementwise.cast(gradient, x.dtype)

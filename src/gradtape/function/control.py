@@ -20,9 +20,8 @@ from gradtape.errors import message
 from gradtape.function.branches import choose
 from gradtape.function.leaves import Mismatch, as_tensor
 from gradtape.function.messages import is_due_to_tracing
-from gradtape.function.repeats import Repeat, ShapeChanges
+from gradtape.function.repeats import Repeat, Unfit
 from gradtape.ops import execution
-from gradtape.ops.execution import Unstageable
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -142,31 +141,30 @@ def scan(name: str, body: Callable, rows: Any, values: Any, *, reverse: bool = F
     if thread.batch or leaves[0]._array.shape[0] <= UNROLL or not any(map(traced, [*leaves, *nest.flatten(values)])):
         return None
     turn = (lambda t: RECORDED.flip(t, axis=0)) if reverse else (lambda t: t)
-    try:
-        last, collected = _staged_rows(name, body, rows, [turn(t) for t in leaves], values)
-    except Exception as error:
-        if not _may_unroll(error, leaves[0]._array.shape[0]):
-            raise
-        return None
-    return last, nest.map_structure(turn, collected)
+    found = _staged_rows(name, body, rows, [turn(t) for t in leaves], values)
+    return None if found is None else (found[0], nest.map_structure(turn, found[1]))
 
 
-def _staged_rows(name: str, body: Callable, structure: Any, leaves: list, values: Any, going: Any = None) -> tuple:
+def _staged_rows(name: str, body: Callable, structure: Any, leaves: list, values: Any, going: Any = None) -> Any:
+    """A loop over rows as part of the program; None if it can only be written out."""
     count = leaves[0]._array.shape[0]
     row_of = lambda parts: nest.pack_sequence_as(structure, parts)  # noqa: E731
-    repeat = Repeat(name, body, values, condition=going, rows=leaves, row_of=row_of, length=count)
-    return repeat.run(repeat.trip_count())
+    try:
+        repeat = Repeat(name, body, values, condition=going, rows=leaves, row_of=row_of, length=count)
+        return repeat.run(repeat.trip_count())
+    except Exception as error:
+        if going is None and _may_unroll(error, count):
+            return None
+        raise
 
 
 def _over_rows(name: str, step: Callable, rows: Any, values: Any, going: Callable | None) -> tuple:
     leaves = [as_tensor(leaf) for leaf in nest.flatten(rows)]
     count = leaves[0]._array.shape[0]
     if count > UNROLL and not thread.batch:
-        try:
-            return _staged_rows(name, step, rows, leaves, values, going)
-        except Exception as error:
-            if going is not None or not _may_unroll(error, count):
-                raise
+        found = _staged_rows(name, step, rows, leaves, values, going)
+        if found is not None:
+            return found
     return _plain_rows(name, step, rows, leaves, values, going), None
 
 
@@ -216,10 +214,8 @@ def _plain_while(name: str, step: Callable, values: Any, condition: Callable, le
 
 
 def _may_unroll(error: Exception, count: int) -> bool:
-    """Whether a loop that could not be staged is to be tried step by step."""
-    if count > _LONGEST_UNROLLED:
-        return False
-    return is_due_to_tracing(error) or isinstance(error, (Unstageable, ShapeChanges, Mismatch, TypeError))
+    """Whether a loop whose body does not run on tracers, or changes what it carries, is to be written out."""
+    return count <= _LONGEST_UNROLLED and (is_due_to_tracing(error) or isinstance(error, (Unfit, Mismatch)))
 
 
 # Rows of a tensor, at an index that only the program knows

@@ -7,6 +7,7 @@ import inspect
 import threading
 import weakref
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from gradtape.core.callsite import logger
@@ -16,12 +17,14 @@ from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
 from gradtape.errors import message, shown
 from gradtape.function import messages, signature
+from gradtape.function.autograph import convert
 from gradtape.function.captures import reads_tracked
+from gradtape.function.explain import Explanation, explain
 from gradtape.function.results import as_tensors, expanded
 from gradtape.function.signature import Call
-from gradtape.function.staging import Program
+from gradtape.function.staging import MoreSteps, Program
 from gradtape.function.state import InitialValueIsTraced, Snapshot, State, Tracing, current
-from gradtape.ops.execution import settings
+from gradtape.ops.execution import settings, staging
 from gradtape.values import nest
 from gradtape.values.spec import TensorSpec
 from gradtape.values.tensor import Tensor, wrap
@@ -57,7 +60,7 @@ def function(
         if not callable(python_function):
             text = "python_function is not a callable object."
             raise TypeError(message(text, received=shown(python_function), fix="@tf.function above def"))
-        return Function(python_function, input_signature, bool(jit_compile or experimental_compile))
+        return Function(python_function, input_signature, bool(jit_compile or experimental_compile), autograph)
 
     return decorate if func is None else decorate(func)
 
@@ -75,15 +78,20 @@ _EAGER: Any = "run as it is written"
 class Function:
     """A Python function with a cache of compiled programs; made by `function`."""
 
-    def __init__(self, python_function: Callable, input_signature: Any = None, jit_compile: bool = False) -> None:
+    def __init__(
+        self, python_function: Callable, input_signature: Any = None, jit_compile: bool = False, autograph: bool = True
+    ) -> None:
         self._python = python_function
+        self._autograph = autograph
         self._specs = None if input_signature is None else tuple(input_signature)
         self._jit_compile = jit_compile
         self._programs: dict[Any, Any] = {}
+        self._bounds: dict[Any, dict] = {}  # by signature: how many steps of which loops are kept for gradients
         self._lock = threading.RLock()
         self._called = False  # variables may be created until the first call has ended
         self._traces = 0
         self._retraces = messages.Retraces()
+        self._refusals: dict[Any, str] = {}  # by signature: why it runs as it is written
         self._methods: dict[int, tuple[Any, Function]] = {}
         self._reads = python_function  # where to look for tensors that are not arguments
         self._instance: Callable[[], Any] = lambda: None
@@ -109,6 +117,22 @@ class Function:
             args = self._specs
         return ConcreteFunction(self, args, kwargs)
 
+    def find_nonfinite(self, *args: Any, **kwargs: Any) -> Any:
+        """The first op that makes a NaN or infinity when this call is run eagerly; variables are left as they are."""
+        args, kwargs = self._bound(args, kwargs)
+        call = Call(args, kwargs)
+        args, kwargs = call.rebuild(call.tensors) if call.plain else (args, kwargs)
+        return import_module("gradtape.inspect.nonfinite").replayed(self._python, args, kwargs)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What a call with these arguments would do now: trace or not, and why; which state it has, and what it costs.
+
+        >>> double = function(lambda x: x + x)
+        >>> double.explain(1.0)
+        <lambda> traces a new program: it is the first call.
+        """
+        return explain(self, args, kwargs, _can_compile())
+
     def __repr__(self) -> str:
         return f"<tf.function {self._name}: {len(self._programs)} programs>"
 
@@ -127,11 +151,11 @@ class Function:
             python_function = self._python
 
             def method(*args: Any, **kwargs: Any) -> Any:
-                return python_function.__get__(reference())(*args, **kwargs)
+                return self._body(python_function.__get__(reference()))(*args, **kwargs)
 
             functools.update_wrapper(method, python_function)
             method.__signature__ = inspect.signature(python_function.__get__(instance))  # type: ignore[attr-defined]
-            bound = Function(method, self._specs, self._jit_compile)
+            bound = Function(method, self._specs, self._jit_compile, self._autograph)
             bound._reads, bound._instance = python_function, reference
             known = reference, bound
             self._methods[key] = known
@@ -178,7 +202,7 @@ class Function:
             result = self._eager(call, snapshot)
             if failure is not None:  # it was the tracing that failed, not the function
                 logger.warning(messages.not_compiled(self._name, failure))
-                self._programs[key] = _EAGER
+                self._programs[key], self._refusals[key] = _EAGER, messages.cause(failure)
         elif program.holds and snapshot is None and current() is None:
             if not program.fits():
                 return self._run_again(key, call, snapshot)
@@ -187,21 +211,30 @@ class Function:
             start = program.snapshot(snapshot)
             if not program.fits(start):
                 return self._run_again(key, call, snapshot)
-            result = self._compiled(program, call, start, snapshot is None)
+            try:
+                result = self._compiled(program, call, start, snapshot is None)
+            except MoreSteps as more:
+                self._bounds[key] = more.bounds
+                return self._run_again(key, call, snapshot)
         self._called = True
         return result
 
     def _run_again(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
-        """With a new program: the shape of a variable has changed."""
+        """With a new program: the shape of a variable has changed, or a loop took more steps than ever before."""
         del self._programs[key]
         return self._run_program(key, call, snapshot)
 
     def _inline(self, args: tuple, kwargs: dict, snapshot: Snapshot | None) -> Any:
         """Run the Python function here and now, as part of what surrounds the call."""
+        body = self._body(self._python)
         if snapshot is not None:
             with State(True, snapshot):
-                return self._python(*args, **kwargs)
-        return as_tensors(self._python(*args, **kwargs), self._name)
+                return body(*args, **kwargs)
+        return as_tensors(body(*args, **kwargs), self._name)
+
+    def _body(self, python_function: Callable) -> Callable:
+        """A function to call now: while a program is made, with its control flow over tensors converted."""
+        return convert(python_function) if self._autograph and staging.inside else python_function
 
     def _eager(self, call: Call, snapshot: Snapshot | None) -> Any:
         """Run the Python function as it is written; variables change when it has succeeded."""
@@ -214,13 +247,14 @@ class Function:
 
     def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> tuple[Program | None, Exception | None]:
         """The program for a signature; or None, and the error because of which it may be that there is none."""
-        options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders)}
+        options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders), "bounds": self._bounds.get(key)}
+        body = convert(self._python) if self._autograph else self._python
         try:
             self._traces += 1
-            program: Any = Program(self._python, call, may_create=not self._called, **options)
+            program: Any = Program(body, call, may_create=not self._called, **options)
             if program.created:  # once more, as every later call would run: nothing may be created then
                 self._traces += 1
-                program = Program(self._python, call, may_create=False, **options)
+                program = Program(body, call, may_create=False, **options)
         except InitialValueIsTraced:
             return None, None
         except Exception as error:
@@ -234,9 +268,12 @@ class Function:
         self._programs[key] = program
         return program, None
 
-    def _argument_name(self, position: int) -> str:
-        names = list(getattr(getattr(self._python, "__code__", None), "co_varnames", ()))
-        return f"argument {names[position]!r}" if position < len(names) else f"argument {position}"
+    def _argument_name(self, path: tuple) -> str:
+        """An argument, or a part of one, in words."""
+        which, *parts = path
+        names = list(inspect.signature(self._python).parameters) if isinstance(which, int) else []
+        name = repr(names[which]) if names and which < len(names) else repr(which)
+        return "".join([f"argument {name}", *(f"[{part!r}]" for part in parts)])
 
     # Running a program
 
@@ -275,7 +312,7 @@ class Function:
                 sources = [t for t in nest.flatten([args, kwargs]) if isinstance(t, Tensor) and t.dtype.is_trainable]
                 with GradientTape(watch_accessed_variables=False) as tape:
                     tape.watch([*sources, *variables])
-                    leaves = expanded(as_tensors(self._python(*args, **kwargs), self._name))
+                    leaves = expanded(as_tensors(self._body(self._python)(*args, **kwargs), self._name))
                 return tape.gradient([leaves[i] for i in places], [*sources, *variables], upstream)
 
             program.derivative = Function(gradient)

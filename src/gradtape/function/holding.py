@@ -107,8 +107,9 @@ class Holder:
                     fix="restore a checkpoint, or assign the variable",
                 )
             )
-        host = all(device.platform == "cpu" for device in array.devices())
-        tensor = wrap(np.asarray(array) if host else array)
+        from gradtape.xp import jax_devices
+
+        tensor = wrap(np.asarray(array) if jax_devices.on_host(array) else array)
         tensor._key = variable._key
         self._read[variable._key] = tensor
         settle_to(variable, tensor)

@@ -81,8 +81,9 @@ def rebuilt(leaf: Any, tensor: Tensor) -> Any:
 
 def spec(leaf: Any) -> tuple:
     """Shape and dtype of the array of a leaf."""
-    tensor = leaf._stacked_form() if isinstance(leaf, TensorArray) else leaf
-    return tuple(tensor._array.shape), tensor._array.dtype
+    if isinstance(leaf, TensorArray):
+        return leaf._stacked_shape(), leaf.dtype.numpy
+    return tuple(leaf._array.shape), leaf._array.dtype
 
 
 class Leaves:

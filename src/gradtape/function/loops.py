@@ -13,7 +13,7 @@ from typing import Any
 
 from gradtape.core.context import thread
 from gradtape.core.custom import record_custom
-from gradtape.function.regions import Body, Level, stub
+from gradtape.function.regions import Body, Level, order, stub
 from gradtape.ops.execution import Unstageable
 from gradtape.values.tensor import Tensor, wrap
 
@@ -33,8 +33,8 @@ def iterate(
     from jax import lax
 
     if steps.count is None and going is None:
-        last, outs = lax.scan(lambda c, row: step(list(c), list(row)), tuple(carry), tuple(rows), steps.length, reverse)
-        return list(last), list(outs), None
+        last, outs = lax.scan(step, list(carry), list(rows), steps.length, reverse)
+        return last, outs, None
     return _iterate_while(step, carry, rows, steps, reverse, going)
 
 
@@ -175,7 +175,7 @@ class Loop:
         names = [*(("handed over", i) for i in range(len(shared))), *(level.carry[i] for i in kept)]
 
         def grad_fn(*upstream: Tensor) -> list:
-            if thread.recorders:
+            if order():
                 raise Unstageable(f"a second derivative of {self._name}, of which no tape around it could know")
             after = [g._array for g, is_free in zip(upstream, free) if is_free]
             ups = [g for g, t in zip(upstream[counts[0] :], outs[counts[0] :]) if t.dtype.is_trainable]
@@ -183,11 +183,11 @@ class Loop:
             given = dict(zip(names, handed_over))
             given.update(zip([*level.rows, *up_names], [t._array for t in (*rows, *ups)]))
             read = [*names[: len(shared)], *(name for name in rest if name in given)]
-            order = [*names[: len(shared)], *rest]
+            arguments = [*names[: len(shared)], *rest]
 
             def step(carry: list, row: list) -> tuple[list, list]:
                 values = {**dict(zip(gradient.carry, carry)), **dict(zip(read, row))}
-                return _added(other(*(values[name] for name in order)), carry, gradient)
+                return _added(other(*(values[name] for name in arguments)), carry, gradient)
 
             last, found = self._iterated(step, after, [wrap(given[name]) for name in read], gradient, 1)
             arrays = [*last[: len(after)], *found, *last[len(after) :]]

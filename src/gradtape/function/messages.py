@@ -9,10 +9,12 @@ from types import FrameType
 
 from gradtape.core.callsite import logger
 from gradtape.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, message
+from gradtape.function.autograph_convert import hint
 from gradtape.function.signature import Call, difference
 from gradtape.ops.execution import Unstageable
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_CONVERSION = os.path.join(_PACKAGE, "function", "autograph")
 _FIXES = {
     "__bool__": "tf.cond or tf.where instead of `if` over a tensor",
     "numpy": "keep it a tensor: .numpy() needs the number, which exists only when the program runs",
@@ -41,7 +43,7 @@ def place(error: BaseException) -> tuple[str, str]:
     if not own:
         return "an operation", "an unknown line"
     frame, line = frames[own[-1]]
-    names = [_name(inner) for inner, _ in frames[own[-1] + 1 :]]
+    names = [_name(inner) for inner, _ in frames[own[-1] + 1 :] if not inner.f_code.co_filename.startswith(_CONVERSION)]
     called = next((name for name in names if name not in ("call", "wrapper")), "Python")
     return called, f"{frame.f_code.co_filename}:{line}"
 
@@ -67,7 +69,8 @@ def without_notes(error: Exception) -> Exception:
 
 def _is_users(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
-    return not path.startswith(_PACKAGE) and f"{os.sep}jax{os.sep}" not in path and not path.startswith("<")
+    generated = path.startswith("<") and not path.startswith(("<stdin>", "<ipython"))
+    return not path.startswith(_PACKAGE) and f"{os.sep}jax{os.sep}" not in path and not generated
 
 
 def _root(error: BaseException) -> BaseException:
@@ -76,13 +79,23 @@ def _root(error: BaseException) -> BaseException:
 
 def not_compiled(name: str, error: BaseException) -> str:
     """Why a function runs as it is written."""
+    return message(
+        f"tf.function: {name} runs eagerly for this signature, because {cause(error)}.",
+        why="the results are the same; only the speed differs",
+        fix=_fix(error),
+    )
+
+
+def cause(error: BaseException) -> str:
+    """What it is that cannot be compiled."""
     called, where = place(error)
     what = str(error) if isinstance(error, Unstageable) else called
-    return message(
-        f"tf.function: {name} runs eagerly for this signature, because {what} ({where}) cannot be part of a compiled program.",
-        why="the results are the same; only the speed differs",
-        fix=_FIXES.get(called),
-    )
+    return f"{what} ({where}) cannot be part of a compiled program"
+
+
+def _fix(error: BaseException) -> str | None:
+    called, _ = place(error)
+    return hint(error, called) or _FIXES.get(called)
 
 
 def refusal(name: str, error: BaseException) -> Exception:
@@ -94,7 +107,7 @@ def refusal(name: str, error: BaseException) -> Exception:
         message(
             f"Detected unsupported operations when trying to compile {name} with jit_compile=True: {what} ({where}).",
             why=str(_root(error)).split("\n")[0],
-            fix=_FIXES.get(called, "drop jit_compile=True: the function then runs eagerly"),
+            fix=_fix(error) or "drop jit_compile=True: the function then runs eagerly",
         )
     )
 
@@ -106,7 +119,7 @@ class Retraces:
         self._calls: list[Call] = []
         self._told: set[str] = set()
 
-    def note(self, name: str, call: Call, argument: Callable[[int], str]) -> None:
+    def note(self, name: str, call: Call, argument: Callable[[tuple], str]) -> None:
         if len(self._calls) >= RETRACES:
             change = difference(call, self._calls[-1], argument)
             cause = change.split(" from ")[0]

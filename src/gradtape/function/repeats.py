@@ -196,14 +196,13 @@ class Repeat:
         draws = self._drawn(state, steps)
         carry = [*self._leaves.tensors(), *(_of_variable(state, v) for v in assigned)]
         needs = list(self._found.needs)
-        carry += [state.needs.get(place) or wrap(jnp.zeros((), jnp.int32)) for place in needs]
+        carry += [state.needs[place] if place in state.needs else wrap(jnp.zeros((), jnp.int32)) for place in needs]
         free = [t.dtype.is_trainable for t in carry[: len(self._leaves.carried)]] + [False] * (len(assigned) + len(needs))
         rows = [*self._rows, *draws]
         write = lambda carry, rows: self._written(carry, rows, assigned, needs)  # noqa: E731
         shapes = [t._array for t in carry], [_row_shape(t) for t in rows]
         body = Body(write, *shapes, order() if self._differentiated else 0, free)
-        if going:
-            going = self._going_text(shapes[0], assigned)
+        going = self._going_text(shapes[0], assigned) if going else None
         loop = Loop(self._name, body, steps, going)
         last, collected = loop.run(carry, rows)
         count_of_leaves = len(self._leaves.carried)
@@ -282,7 +281,7 @@ class Repeat:
 
 
 def _is_shapeless(leaf: Any) -> bool:
-    return isinstance(leaf, TensorArray) and leaf._stacked_form() is None
+    return isinstance(leaf, TensorArray) and leaf._stacked_shape() is None
 
 
 def _copies(leaves: list) -> list:
@@ -320,7 +319,7 @@ def _like(name: str, before: Any, after: Any) -> Any:
 def check_carried(name: str, before: Tensor, after: Tensor) -> None:
     """Raise if a loop variable does not keep its dtype and shape."""
     if before.dtype is not after.dtype:
-        raise TypeError(
+        raise DtypeChanges(
             message(
                 f"Loop var enters the loop with type {before.dtype!r} but has type {after.dtype!r} after 1 iteration. Its type "
                 "should remain constant.",
@@ -339,8 +338,16 @@ def check_carried(name: str, before: Tensor, after: Tensor) -> None:
         )
 
 
-class ShapeChanges(ValueError):
-    """A loop variable whose shape is not the same before and after a step."""
+class Unfit(Exception):
+    """A loop variable is not the same kind of value before and after a step."""
+
+
+class ShapeChanges(Unfit, ValueError):
+    """Its shape differs."""
+
+
+class DtypeChanges(Unfit, TypeError):
+    """Its dtype differs."""
 
 
 def _of_variable(state: Tracing, variable: Any) -> Tensor:

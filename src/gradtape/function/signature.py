@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -142,14 +142,24 @@ def fit(value: Any, spec: Any) -> Any:
 # What changed
 
 
-def difference(new: Call, old: Call, name: Callable[[int], str]) -> str:
-    """In words, the first thing in which two calls differ."""
+def difference(new: Call, old: Any, name: Callable[[tuple], str]) -> str:
+    """In words, the first thing in which two calls differ; ``name`` gives an argument's, from the path to its part."""
     if len(new.kinds) != len(old.kinds) or new.key[1] != old.key[1]:
         return "the structure of the arguments changed"
-    for i, (now, before) in enumerate(zip(new.kinds, old.kinds)):
+    for path, now, before in zip(_paths(new.structure), new.kinds, old.kinds):
         if now != before:
-            return f"{name(i)} changed from {_words(before)} to {_words(now)}"
+            change = "is another variable" if now[0] is before[0] is Variable else f"changed from {_words(before)} to {_words(now)}"
+            return f"{name(path[1:])} {change}"
     return "the context of the call changed"
+
+
+def _paths(structure: Any) -> Iterator[tuple]:
+    """The keys that lead to each leaf."""
+    if not nest.is_nested(structure):
+        yield ()
+        return
+    for key, child in nest._children(structure):
+        yield from ((key, *rest) for rest in _paths(child))
 
 
 def _words(kind: Any) -> str:
@@ -157,5 +167,5 @@ def _words(kind: Any) -> str:
     if isinstance(what, np.dtype):
         return f"a {what.name} tensor of shape {detail}"
     if what is Variable:
-        return "one variable to another"
+        return "a variable"
     return f"{what.__name__} {detail!r}" if not isinstance(detail, _Identity) else f"an object of {what.__name__}"

@@ -19,11 +19,13 @@ from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
+from gradtape.function.cache import compile_at_first_run
 from gradtape.function.holding import LOCK, Holder, is_held, settled
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
 from gradtape.function.state import VALUE, Snapshot, Tracing, held_by, hold
 from gradtape.values.convert import NUMBER, convert_to_tensor
+from gradtape.values.placement import here
 from gradtape.values.tensor import Tensor, wrap
 
 
@@ -53,7 +55,9 @@ class Piece:
         debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
         short = text.replace(constvars=[], invars=list(wanted), outvars=outputs, eqns=equations, debug_info=debug)
         program = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))
-        self.run = jax.jit(program, donate_argnums=[self.names.index(name) for name in self.donated])
+        self.compiled = jax.jit(program, donate_argnums=[self.names.index(name) for name in self.donated])
+        self.run: Callable = self.compiled
+        self.size, self.types = len(equations), [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in wanted]
 
 
 def _needed(equations: list, outputs: list) -> list:
@@ -103,20 +107,32 @@ class _Captured:
         return 0
 
 
+class MoreSteps(Exception):
+    """A loop took more steps than its program keeps: it has to be made with these bounds."""
+
+    def __init__(self, bounds: dict) -> None:
+        super().__init__(bounds)
+        self.bounds = bounds
+
+
 class Program:
     """One compiled signature of a function: inputs, state, results; and the gradients, if it was made under a tape."""
 
-    def __init__(self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool) -> None:
+    def __init__(
+        self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool, bounds: dict | None = None
+    ) -> None:
         from jax import device_put
         from jax.numpy import copy
 
         from gradtape.xp import jax as JAX
+        from gradtape.xp import jax_devices
 
-        self._scope, self._put, self._copy = JAX.scope, device_put, copy
+        self._scope, self._put, self._copy, self._devices = JAX.scope, device_put, copy, jax_devices
         self.constants: set = set()
         self._holes: dict[int, tuple[Any, Any]] = {}  # by identity: name, array
         self.state: Any
         self.state = state = Tracing(may_create, snapshot, self._lift)
+        state.bounds = self._bounds = dict(bounds or {})
         self._captured = _Captured(thread.recorders)
         around = thread.recorders
         with JAX.scope(), state:
@@ -136,12 +152,14 @@ class Program:
         self._last: dict[Any, tuple[Tensor, Any]] = {}  # by variable: a tensor that it held, and the same on the device
         with JAX.scope():
             self._compile(text, counts)
+        for piece in filter(None, (self.forward, self.backward)):
+            compile_at_first_run(piece, getattr(body, "__name__", "a function"))
         self.stateful = bool(self.assigned or self.constant)
         names = [("variable", v._key) for v in self.assigned]
         read, donated = ([name in part for name in names] for part in (self.forward.names, self.forward.donated))
         self.holder = Holder(self.assigned, read, donated, VALUE)
         self._by_key = {v._key: v for v in self.variables}
-        self.holds = not taped and snapshot is None and not self.forward.effects
+        self.holds = not taped and snapshot is None and not self.forward.effects and not self._counted
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
@@ -174,12 +192,13 @@ class Program:
                     tape.watch([t for t in tensors if t.dtype.is_trainable])
                 result = as_tensors(body(*args, **kwargs), getattr(body, "__name__", "function"))
             self.results = Results(result)
-            outs = [t._array for t in self.results.tensors]
+            self._counted = list(self.state.needs)
+            outs = [t._array for t in (*self.results.tensors, *self.state.needs.values())]
             changed = [(v, self.state.values[k]) for k, v in self.state.assigned.items()]
             self.constant = [(v, t._array) for v, t in changed if type(t) is Tensor]
             self.assigned = [v for v, t in changed if type(t) is not Tensor]
             outs += [t._array for _, t in changed if type(t) is not Tensor]
-            counts[:] = [len(self.results.tensors), len(outs)]
+            counts[:] = [len(self.results.tensors) + len(self._counted), len(outs)]
             return outs + (self._gradients(tape, tensors) if taped else [])
 
         shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in call.tensors]
@@ -246,8 +265,8 @@ class Program:
             for i, name in enumerate(self.forward.names):
                 if name in self.forward.donated:
                     inputs[i] = self._copy(inputs[i])
-            outs = self.forward.run(*inputs)
-        tensors, end = self._wrapped(outs[: self.outputs]), self.outputs + len(self.assigned)
+            outs = self.forward.run(*self._together(inputs))
+        tensors, end = self._complete(self._wrapped(outs[: self.outputs])), self.outputs + len(self.assigned)
         if commit:
             for variable, tensor in zip(self.assigned, self._wrapped(outs[self.outputs : end])):
                 tensor._key = variable._key
@@ -256,6 +275,16 @@ class Program:
                 variable._put(value)
         return tensors, outs[end:]
 
+    def _complete(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The results, if all steps of loops were kept that their gradients need."""
+        if not self._counted:
+            return tensors
+        results = tensors[: -len(self._counted)]
+        counts = {place: int(t) for place, t in zip(self._counted, tensors[len(results) :])}
+        if any(count > self._bounds[place] for place, count in counts.items()):
+            raise MoreSteps({p: max(b, 1 << (counts.get(p, 1) - 1).bit_length()) for p, b in self._bounds.items()})
+        return results
+
     def step(self, arrays: list) -> list[Tensor]:
         """The results of a call of which nobody wants a gradient; variables stay arrays of the program until they are read."""
         outs: list = []
@@ -263,6 +292,7 @@ class Program:
             draws = [draw() for draw in self.draws]
             inputs = self.holder.begin()
             inputs += [self._current(name, arrays, draws) for name in self.forward.names[len(inputs) :]]
+            inputs = self._together(inputs)
             try:  # An interruption is noticed when the call has returned: what it has written over must be replaced then.
                 outs.extend(chain.from_iterable(starmap(self.forward.run, (inputs,))))
             finally:
@@ -278,7 +308,7 @@ class Program:
             return [None] * len(self.connected)
         with self._scope():
             inputs = [self._input(name, arrays, start, handed_over, upstream) for name in self.backward.names]
-            found = iter(self._wrapped(self.backward.run(*inputs)))
+            found = iter(self._wrapped(self.backward.run(*self._together(inputs))))
         return [next(found) if connected else None for connected in self.connected]
 
     def _input(self, name: tuple, arrays: list, start: Snapshot, handed_over: Any = (), upstream: Any = ()) -> Any:
@@ -309,12 +339,18 @@ class Program:
             known = self._last[tensor._key] = tensor, self._put(tensor._array)
         return known[1]
 
+    def _together(self, inputs: list) -> list:
+        """The inputs on one device: the one that this thread has chosen, if it has."""
+        if here.device is None and not self._devices.several():
+            return inputs
+        return inputs if any(map(is_tracer, inputs)) else self._devices.together(inputs, here.device)
+
     def _wrapped(self, arrays: Any) -> list[Tensor]:
         """As tensors; those in this machine's memory as NumPy arrays, which share it."""
         if not arrays or is_tracer(arrays[0]):  # called where another program is being made
             return [wrap(a) for a in arrays]
-        if self.host is None:
-            self.host = all(device.platform == "cpu" for a in arrays for device in a.devices())
+        if self.host is None or here.device is not None or self._devices.several():
+            self.host = self._devices.on_host(arrays[0])
         return [wrap(np.asarray(a)) for a in arrays] if self.host else [wrap(a) for a in arrays]
 
 

@@ -17,6 +17,7 @@ from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.function.holding import has_value, settle_to, settled
 from gradtape.ops.execution import Unstageable, staging
+from gradtape.values.placement import here
 from gradtape.values.tensor import Tensor, wrap
 
 _CREATED_LATER = (
@@ -179,11 +180,13 @@ class Tracing(State):
     def __enter__(self) -> State:
         super().__enter__()
         staging.inside, staging.draw = True, self.draw
+        self._device, here.device = here.device, None  # the program decides where it runs
         return self
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
         staging.inside, staging.draw = False, None
+        here.device = self._device
 
     def begin(self, variable: Variable) -> Tensor:
         array = self.outside(variable)._array

@@ -187,12 +187,12 @@ def _graphviz(program: str, sizes: list[tuple[float, float]], edges: list[tuple[
 
 # Writing
 
-_LIGHT = {
+_LIGHT: dict[str, Any] = {
     "paper": "#fcfcfd", "ink": "#1d2433", "faint": "#697386", "edge": "#a9b1c1", "gradient": "#b4540a",
     OP: ("#ffffff", "#cfd5e1"), VARIABLE: ("#e5f5f1", "#2f9e8a"), WATCHED: ("#e8effe", "#5a82ee"),
     CONSTANT: ("#f2f3f6", "#c6ccd8"), "target": ("#fff1e6", "#e07a3f"), "bad": ("#fdeaea", "#d64545"),
 }  # fmt: skip
-_DARK = {
+_DARK: dict[str, Any] = {
     "paper": "#14171d", "ink": "#e8ebf2", "faint": "#98a2b5", "edge": "#5a6478", "gradient": "#f0a26b",
     OP: ("#1f242d", "#3b4454"), VARIABLE: ("#12332e", "#3fb8a3"), WATCHED: ("#1a2747", "#6d92f5"),
     CONSTANT: ("#1a1e26", "#343c4a"), "target": ("#3a2617", "#ef8f57"), "bad": ("#401d1f", "#ea6a6a"),

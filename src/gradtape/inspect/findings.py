@@ -40,15 +40,16 @@ def findings(graph: Graph) -> list[Finding]:
 
 
 def _broken(graph: Graph) -> Iterator[Finding]:
-    """Sources from which no path leads to the target; what is known of the reason goes along."""
+    """Sources from which no gradient flows to the target; what is known of the reason goes along."""
+    for name, reason in graph.absent[:_SHOWN]:
+        yield Finding(ERROR, "broken", f"No gradient for {name[:60]}", reason)
     for target in graph.targets:
         reached = graph.reached([target], forward=False)
-        lost = [source for source in graph.sources if source not in reached]
+        lost = [source for source in graph.sources if source not in reached or source in graph.reasons]
         for source in lost[:_SHOWN]:
             node = graph.nodes[source]
-            reason = graph.reasons.get(source) or _dead_end(graph, source)
-            text = f"{graph.nodes[target].name} does not depend on it: its gradient is None. {reason}"
-            yield Finding(ERROR, "broken", f"No path from {_short(node)}", text, [source], (source, target))
+            text = graph.reasons.get(source) or _dead_end(graph, source)
+            yield Finding(ERROR, "broken", f"No gradient for {_short(node)}", text, [source], (source, target))
         if len(lost) > _SHOWN:
             more = f"{len(lost) - _SHOWN} more sources without a path"
             yield Finding(ERROR, "broken", more, "Choose them under “Path”.", lost[_SHOWN:])
@@ -97,23 +98,19 @@ def _sizes(graph: Graph) -> Iterator[Finding]:
     small = [n for n, size in sized.items() if size < VANISHING * top]
     start = max((sized.get(target, 0.0) for target in graph.targets), default=1.0) or 1.0
     large = [n for n, size in sized.items() if size > EXPLODING * max(1.0, start)]
-    for kind, numbers, extreme, words in (
-        ("vanishing", small, min, "almost nothing arrives there"),
-        ("exploding", large, max, "steps along it will be far too long"),
+    for kind, numbers, extreme, text in (
+        ("vanishing", small, min, f"against {top:.2g} at most: almost nothing arrives there"),
+        ("exploding", large, max, f"from {start:.2g} at the target: steps along it will be far too long"),
     ):
         if numbers:
-            at = graph.nodes[extreme(numbers, key=lambda n: sized[n])]
-            size = sized[at.number]
-            text = f"{sized[at.number]:.2g} per element at {_where(at)}, against {top:.2g} at most" if kind == "vanishing" else (
-                f"{size:.2g} per element at {_where(at)}, from {start:.2g} at the target"
-            )  # fmt: skip
-            first = [at.number, *(n for n in numbers if n != at.number)]
+            at = extreme(numbers, key=sized.__getitem__)
             title = f"{kind.capitalize()} gradient at {_counted(len(numbers), 'value')}"
-            yield Finding(WARNING, kind, title, f"{text}: {words}.", first)
+            text = f"{sized[at]:.2g} per element at {_where(graph.nodes[at])}, {text}."
+            yield Finding(WARNING, kind, title, text, [at, *(n for n in numbers if n != at)])
 
 
 def _dead(graph: Graph) -> Iterator[Finding]:
-    dead = [(output.dead, node) for node in graph.nodes for output in node.outputs if (output.dead or 0) >= DEAD]
+    dead = [(o.dead, node) for node in graph.nodes for o in node.outputs if o.dead is not None and o.dead >= DEAD]
     for part, node in sorted(dead, key=lambda pair: -pair[0])[:_SHOWN]:
         units = node.outputs[0].shape[-1]
         text = f"{round(part * units)} of {units} units are zero for every example: no gradient passes them."

@@ -12,24 +12,25 @@ from gradtape.core.context import suspended
 from gradtape.core.observed import Observer, outputs_of
 from gradtape.core.tape import GradientTape, _leaves, _ones
 from gradtape.errors import message
-from gradtape.inspect.graph import OP, VARIABLE, WATCHED, Graph, read, records_of
-from gradtape.inspect.statistics import describe
+from gradtape.inspect.explain import explain
+from gradtape.inspect.graph import CONSTANT, OP, VARIABLE, WATCHED, Graph, legible, read, records_of
+from gradtape.inspect.statistics import describe, numbers
 from gradtape.xp import numpy as NUMPY
 
 _REPLAY_SECONDS = 5.0
 
 
 def traversed(tape: GradientTape, target: Any = None, sources: Any = None) -> Graph:
-    """The graph of a tape with the gradients of a target by the sources.
+    """The graph of a tape with the gradients of a target by the sources, and the reasons of those that are None.
 
     Without a target: of what `gradient` was last asked for, if the tape traces. Without sources: by all that is watched.
     """
     graph = read(tape)
     asked = tape.trace.asked if tape.trace is not None else ()
     if target is not None:
-        targets = _leaves(target, "target")
-        annotate(tape, graph, targets, None, None if sources is None else _leaves(sources, "source"))
-    elif asked and sources is None:
+        flat = None if sources is None else _leaves(sources, "source")
+        annotate(tape, graph, _leaves(target, "target"), None, flat)
+    elif asked and sources is None and all(numbers(t) is not None for t in asked[0]):  # not while a function is compiled
         annotate(tape, graph, *asked)
     else:
         graph.sources = _watched(graph)
@@ -39,24 +40,49 @@ def traversed(tape: GradientTape, target: Any = None, sources: Any = None) -> Gr
 def annotate(tape: GradientTape, graph: Graph, targets: list, seeds: list | None, sources: list | None) -> None:
     """Fill in targets and sources, the gradient of every value between them, and the time of every rule."""
     graph.targets = _met(graph, targets)
-    records = records_of(tape)
     if sources is None:
         graph.sources = _watched(graph)
-        chosen = {number: key for key, (number, _) in graph.numbers_of.items()}
-        sources = [SimpleNamespace(_key=chosen[number]) for number in graph.sources]
+        sources = _objects(tape, graph)
     else:
         graph.sources = sorted({graph.numbers_of[s._key][0] for s in sources if s._key in graph.numbers_of})
     if not seeds or not all(hasattr(seed, "_array") for seed in seeds):  # the rows of a Jacobian
         seeds = [_ones(target) for target in targets]
-    saved = tape.records, tape.observers, tape.trace and tape.trace.asked
-    tape.records, tape.observers = records, (_Noting(graph, [s._key for s in sources]),)
+    trace = tape.trace
+    saved = tape.records, tape.observers, tape._remains, () if trace is None else trace.asked
+    tape.records, tape.observers = records_of(tape), (_Noting(graph, [s._key for s in sources]),)
     try:
         with suspended():
-            tape._pull_back(targets, seeds, sources, last=False)
+            found = tape._pull_back(targets, seeds, sources, last=False, sparse=False)
     finally:
-        tape.records, tape.observers = saved[:2]
-        if tape.trace is not None:
-            tape.trace.asked = saved[2]
+        tape.records, tape.observers, tape._remains = saved[:3]
+        if trace is not None:
+            trace.asked = saved[3]
+    _give_reasons(tape, graph, targets, [s for s, g in zip(sources, found) if g is None and not isinstance(s, SimpleNamespace)])
+
+
+def _objects(tape: GradientTape, graph: Graph) -> list:
+    """All that is watched: variables, tensors that a trace has, and for other tensors something that has their key."""
+    entries = {} if tape.trace is None else tape.trace.entries
+    known = {**{key: entry.output_values[0] for key, entry in entries.items()}, **tape.variables}
+    keys = {number: key for key, (number, _) in graph.numbers_of.items()}
+    return [known.get(keys[number], SimpleNamespace(_key=keys[number])) for number in graph.sources]
+
+
+def _give_reasons(tape: GradientTape, graph: Graph, targets: list, lost: list) -> None:
+    """What `explain` says of the sources that no gradient reaches; there may be some that the tape has never met."""
+    for finding in explain(tape, targets, lost) if lost else ():
+        where = f" ({finding.place})" if finding.place is not None else ""
+        detail = f", {finding.detail}" if finding.detail else ""
+        text = f"{finding.cause.says}{detail}{where}. Fix: {finding.cause.fix}."
+        text = text[0].upper() + text[1:]
+        key = finding.source._key
+        if key in graph.numbers_of:
+            node = graph.nodes[graph.numbers_of[key][0]]
+            graph.reasons[node.number] = text
+            if node.kind == CONSTANT:  # now we know what it is called
+                node.name = legible(finding.name)
+        else:
+            graph.absent.append((finding.name, text))
 
 
 def time_forward(tape: GradientTape, graph: Graph) -> None:

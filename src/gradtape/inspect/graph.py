@@ -69,6 +69,7 @@ class Graph:
     targets: list[int] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
     traced: bool = False
+    absent: list[tuple[str, str]] = field(default_factory=list)  # sources that the tape never met, and why
     reasons: dict[int, str] = field(default_factory=dict)  # by source: why no gradient arrives there
     numbers_of: dict[Any, tuple[int, int]] = field(default_factory=dict, repr=False)  # by key: the node, and which output
 
@@ -208,7 +209,7 @@ class _Reader:
                 output.dead = dead_units(value)
 
     def _add(self, kind: str, name: str, outputs: list[Output]) -> Node:
-        node = Node(len(self._nodes), kind, _cut(name), outputs)
+        node = Node(len(self._nodes), kind, legible(name), outputs)
         self._nodes.append(node)
         return node
 
@@ -243,12 +244,14 @@ def _attributes(op: Any, kept: dict, attributes: dict, keys: tuple) -> str:
         value = numbers(kept.get(name)) if i < len(keys) and not keys[i] else None
         if value is not None and not value.shape:
             parts.insert(0, f"{name}={value.item():.6g}")
-    return _cut(", ".join(parts))
+    return legible(", ".join(parts))
 
 
 def _dtype(dtype: Any) -> str:
     return "unknown" if dtype is None else str(getattr(dtype, "name", dtype)).replace("object", "string")
 
 
-def _cut(text: str) -> str:
+def legible(text: str) -> str:
+    """Not too long, and without characters that are not for reading."""
+    text = "".join(c if c.isprintable() else " " for c in text[: _SHOWN + 1])
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

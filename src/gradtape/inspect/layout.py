@@ -34,8 +34,9 @@ def layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> L
     layers = _layers(len(sizes), edges)
     widths = [w for w, _ in sizes]
     chains = _chains(edges, layers, widths)
-    rows = _ordered(layers, chains)
-    x = _coordinates(rows, chains, np.array(widths), len(sizes))
+    sides = _neighbours(layers, chains)
+    rows = _ordered(layers, *sides)
+    x = _coordinates(rows, sides, _ranks(len(layers), edges, chains), np.array(widths), len(sizes))
     y = _heights(rows, sizes)
     centres = [(float(x[i]), y[layers[i]]) for i in range(len(sizes))]
     curves = [_curve([(float(x[i]), y[layers[i]]) for i in chain], sizes[chain[0]][1], sizes[chain[-1]][1]) for chain in chains]
@@ -75,12 +76,11 @@ def _chains(edges: list[tuple[int, int]], layers: list[int], widths: list[float]
     return chains
 
 
-def _ordered(layers: list[int], chains: list[list[int]]) -> list[list[int]]:
+def _ordered(layers: list[int], above: list[list[int]], below: list[list[int]]) -> list[list[int]]:
     """The nodes of each layer from left to right; of all orders met, the one with the fewest crossings."""
     rows: list[list[int]] = [[] for _ in range(max(layers) + 1)]
     for i, layer in enumerate(layers):
         rows[layer].append(i)
-    above, below = _neighbours(layers, chains)
     best, fewest = [row[:] for row in rows], _crossings(rows, below)
     for sweep in range(_SWEEPS):
         if not fewest:
@@ -95,6 +95,7 @@ def _ordered(layers: list[int], chains: list[list[int]]) -> list[list[int]]:
 
 
 def _neighbours(layers: list[int], chains: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
+    """The nodes above and below each; a long edge, which has no stations, makes no neighbours."""
     above: list[list[int]] = [[] for _ in layers]
     below: list[list[int]] = [[] for _ in layers]
     for chain in chains:
@@ -129,28 +130,46 @@ def _crossings(rows: list[list[int]], below: list[list[int]]) -> int:
     return total
 
 
-def _coordinates(rows: list[list[int]], chains: list[list[int]], widths: np.ndarray, real: int) -> np.ndarray:
+def _ranks(count: int, edges: list[tuple[int, int]], chains: list[list[int]]) -> tuple[list[int], list[int]]:
+    """The longest path that ends in each node, and that begins in it; a station has those of the ends of its edge."""
+    depth, reach = [0] * count, [0] * count
+    for a, b in sorted(edges, key=lambda edge: edge[1]):
+        depth[b] = max(depth[b], depth[a] + 1)
+    for a, b in sorted(edges, reverse=True):
+        reach[a] = max(reach[a], reach[b] + 1)
+    for first, *stations, last in chains:
+        for i in stations:
+            depth[i], reach[i] = depth[first], reach[last]
+    return depth, reach
+
+
+def _foremost(neighbours: list[list[int]], rank: list[int]) -> list[list[int]]:
+    """Of the neighbours of each node those on the longest path: what follows them stays straight, side branches give way."""
+    return [[i for i in near if rank[i] == max(rank[k] for k in near)] for near in neighbours]
+
+
+def _coordinates(
+    rows: list[list[int]], sides: tuple[list[list[int]], ...], ranks: tuple[list[int], ...], widths: np.ndarray, real: int
+) -> np.ndarray:
     """Sweeps down and up: every layer moves to where its neighbours are, as far as its order and the gaps allow.
 
     On the way down those above it count, on the way up those below: what has one neighbour ends up straight under or over it.
     """
-    sides: tuple[list[list[int]], ...] = ([[] for _ in widths], [[] for _ in widths])
-    for chain in chains:
-        for a, b in pairwise(chain):
-            sides[0][b].append(a)
-            sides[1][a].append(b)
+    guides = [_foremost(side, rank) for side, rank in zip(sides, ranks)]
+    lengths = np.add(ranks[0], ranks[1])
+    # The heavier, the less a node gives way: the longest path and the stations of edges stay straight.
+    weights = np.where(lengths == lengths.max(), 64.0, np.where(np.arange(len(widths)) < real, 1.0, 4.0))
     x = np.zeros(len(widths))
     for row in rows:
         x[row] = np.cumsum(widths[row] + GAP) - (widths[row] + GAP) / 2
         x[row] -= x[row].mean()
     for sweep in range(2 * _SWEEPS):
-        neighbours = sides[sweep % 2]
+        neighbours = guides[sweep % 2]
         for row in reversed(rows) if sweep % 2 else rows:
             wished = np.array([np.median(x[neighbours[i]]) if neighbours[i] else x[i] for i in row])
-            weights = np.array([1.0 if i < real else 4.0 for i in row])  # stations resist: long edges become straight
             half = (widths[row] + GAP) / 2
             offsets = np.cumsum(np.concatenate([[0.0], half[:-1] + half[1:]]))
-            x[row] = _increasing(wished - offsets, weights) + offsets
+            x[row] = _increasing(wished - offsets, weights[row]) + offsets
     _pack(x, rows, widths, sides)
     return x - (x - widths / 2).min()
 

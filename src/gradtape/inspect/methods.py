@@ -12,12 +12,14 @@ from gradtape.core.tape import GradientTape
 # what it does.
 METHODS = {
     "explain": ("explain", "Why the gradient of ``target`` by a source is None or zero: a `Report`, to print or to read."),
-    "on_gradient": ("hooks", "Call ``fn`` with the gradient of a tensor or variable as it passes; what it returns replaces it."),
+    "on_gradient": ("hooks", "Call ``fn`` with the gradient of a value as it passes; what it returns replaces it."),
     "find_nonfinite": ("nonfinite", "The first op, forward or backward, that made NaN or infinity of finite values."),
     "memory": ("memory", "The bytes that the tape holds, by op, by line and by tensor."),
     "summary": ("summary", "The recorded ops as a table."),
     "profile": ("profile", "The time of each op's forward run and of its backward rule."),
     "verify": ("verify", "Check every recorded op's rule, at the recorded values, against numerical derivatives."),
+    "__str__": ("summary:text", "The recorded ops as a table."),
+    "__repr__": ("summary:short", "How many ops the tape has recorded."),
     "draw": ("draw", "Draw the tape as a graph, to an SVG or PNG file."),
     "page": ("page", "Write a page on the tape that explains it in a browser."),
     "_repr_html_": ("draw:notebook", "What a notebook shows of the tape."),
@@ -42,4 +44,8 @@ def _check_numerics(entry: trace.Entry) -> None:
     import_module("gradtape.inspect.numerics").check(entry)
 
 
-trace.CHECKS["numerics"] = _check_numerics
+def _check_sweep(noted: trace.Trace) -> Any:
+    return import_module("gradtape.inspect.numerics").SweepCheck(noted)
+
+
+trace.CHECKS.update(numerics=_check_numerics, sweep=_check_sweep)

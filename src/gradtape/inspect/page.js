@@ -123,9 +123,14 @@ class App {
     this.view.focus(box);
   }
 
+  // Groups that hold one group only are opened along with it.
   openGroup(box) {
-    const [first] = box.members;
-    this.tape.open.add(box.id);
+    const [first] = box.members, { tape } = this;
+    for (let level = box.level; level > 0; level--) {
+      const group = tape.groupOf(first, level);
+      if (level < box.level && box.members.some((node) => tape.groupOf(node, level) !== group)) break;
+      tape.open.add(group);
+    }
     this.view.show(this.tape);
     this.select(this.boxWith(first.number));
     this.view.focus(this.boxWith(first.number));
@@ -170,7 +175,7 @@ class App {
     const reason = (broken.find((b) => b.source === source && b.target === target) || {}).text;
     const ends = path.ends.filter((n) => n !== source).slice(0, 5).map((n) => label(nodes[n]));
     const where = ends.length ? `What depends on it ends at ${ends.join(", ")}.` : "No recorded op reads it.";
-    this.panels.pathResult(`Broken: the target does not depend on this source. ${reason || where}`, "bad");
+    this.panels.pathResult(`Broken. ${reason || `The target does not depend on this source. ${where}`}`, "bad");
   }
 
   key(event) {

@@ -23,6 +23,7 @@ function layered(boxes, edges) {
   const above = layers.map(() => []), below = layers.map(() => []);
   for (const chain of chains) {
     for (let i = 1; i < chain.length; i++) {
+      if (layers[chain[i]] - layers[chain[i - 1]] > 1) continue; // a long edge places nothing
       above[chain[i]].push(chain[i - 1]);
       below[chain[i - 1]].push(chain[i]);
     }
@@ -30,7 +31,10 @@ function layered(boxes, edges) {
   const rows = Array.from({ length: maxOf(layers) + 1 }, () => []);
   layers.forEach((layer, i) => rows[layer].push(i));
   orderRows(rows, layers, above, below);
-  const x = coordinates(rows, widths, above, below, count);
+  const [depth, reach] = ranks(count, forward, chains, layers.length);
+  const longest = maxOf(depth);
+  const weights = layers.map((_, i) => (depth[i] + reach[i] === longest ? 64 : i < count ? 1 : 4));
+  const x = coordinates(rows, widths, foremost(above, depth), foremost(below, reach), weights);
   pack(x, rows, widths, above, below);
   const y = heights(rows, boxes);
   return {
@@ -64,6 +68,29 @@ function layersOf(count, edges) {
   return layers;
 }
 
+// The longest path that ends in each node, and that begins in it; a station has those of the ends of its edge.
+function ranks(count, edges, chains, total) {
+  const depth = new Array(total).fill(0), reach = new Array(total).fill(0);
+  const sorted = [...edges].sort((p, q) => p[1] - q[1]);
+  for (const [a, b] of sorted) depth[b] = Math.max(depth[b], depth[a] + 1);
+  for (const [a, b] of sorted.sort((p, q) => q[0] - p[0])) reach[a] = Math.max(reach[a], reach[b] + 1);
+  for (const chain of chains) {
+    for (const i of chain.slice(1, -1)) {
+      depth[i] = depth[chain[0]];
+      reach[i] = reach[chain[chain.length - 1]];
+    }
+  }
+  return [depth, reach];
+}
+
+// Of the neighbours of each node those on the longest path: what follows them stays straight, and side branches give way.
+function foremost(neighbours, rank) {
+  return neighbours.map((near) => {
+    const most = near.reduce((best, i) => Math.max(best, rank[i]), 0);
+    return near.filter((i) => rank[i] === most);
+  });
+}
+
 function orderRows(rows, layers, above, below) {
   const place = new Array(layers.length).fill(0);
   const number = (row) => row.forEach((node, i) => { place[node] = i; });
@@ -84,7 +111,8 @@ function orderRows(rows, layers, above, below) {
   }
 }
 
-function coordinates(rows, widths, above, below, real) {
+// The heavier, the less a node gives way: the longest path and the stations of edges stay straight.
+function coordinates(rows, widths, above, below, weights) {
   const x = new Float64Array(widths.length);
   for (const row of rows) {
     let right = 0;
@@ -93,19 +121,19 @@ function coordinates(rows, widths, above, below, real) {
   }
   for (let sweep = 0; sweep < 2 * SWEEPS; sweep++) {
     const neighbours = sweep % 2 ? below : above;
-    for (let k = 0; k < rows.length; k++) settle(rows[sweep % 2 ? rows.length - 1 - k : k], x, widths, neighbours, real);
+    for (let k = 0; k < rows.length; k++) settle(rows[sweep % 2 ? rows.length - 1 - k : k], x, widths, neighbours, weights);
   }
   return x;
 }
 
 // The places nearest to the medians of the neighbours that keep order and gaps: pooling adjacent violators.
-function settle(row, x, widths, neighbours, real) {
+function settle(row, x, widths, neighbours, weights) {
   const blocks = [];
   let offset = 0;
   row.forEach((node, i) => {
     if (i) offset += (widths[row[i - 1]] + widths[node]) / 2 + GAP;
     let mean = (neighbours[node].length ? median(neighbours[node].map((n) => x[n])) : x[node]) - offset;
-    let weight = node < real ? 1 : 4, length = 1;
+    let weight = weights[node], length = 1;
     while (blocks.length && blocks[blocks.length - 1].mean > mean) {
       const last = blocks.pop();
       mean = (last.mean * last.weight + mean * weight) / (last.weight + weight);

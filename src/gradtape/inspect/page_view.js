@@ -10,8 +10,8 @@ const FAMILIES = [
 const ELEMENTWISE = "#2f9fd0";
 const LEAVES = { variable: ["Variables", "#14a08c"], watched: ["Watched", "#3b6fe0"], constant: ["Constants", "#98a2b3"] };
 const READABLE = 0.75; // the scale from which on text is
-const FAR = 1600; // an edge longer than this is a hint only, or a reused value would cover everything
-const MANY = 300; // so many of these hints at a time
+const FAR = 1200; // an edge longer than this is a hint only, or a reused value would cover everything
+const MANY = 60; // so many of these hints at a time
 const RAMP = [[68, 119, 210], [86, 180, 190], [240, 200, 90], [214, 60, 50]];
 
 class View {
@@ -113,8 +113,8 @@ class View {
     if (this.scale < READABLE) {
       const { left, top, width } = this.bounds;
       this.scale = Math.max(READABLE, Math.min(1, (this.width - 80) / (width + 1)));
-      const first = this.boxes[0];
-      const x = width * this.scale > this.width ? first.x : left + width / 2;
+      const first = this.boxes.filter((box) => box.y < top + this.height / this.scale);
+      const x = width * this.scale > this.width ? first.reduce((sum, box) => sum + box.x, 0) / first.length : left + width / 2;
       this.moveTo(x, top + (this.height / 2 - 90) / this.scale, false);
     }
   }
@@ -233,11 +233,12 @@ class View {
     }
   }
 
+  isOnPath(edge) { return this.path !== null && edge.ends.some(([a, b]) => this.path.nodes.has(a) && this.path.nodes.has(b)); }
+
   paintEdges(c, edges) {
-    const on = (edge) => this.path && edge.ends.some(([a, b]) => this.path.nodes.has(a) && this.path.nodes.has(b));
-    const quiet = edges.filter((edge) => !on(edge)), loud = edges.filter(on), alpha = this.path ? 0.35 : 1;
+    const quiet = edges.filter((edge) => !this.isOnPath(edge)), loud = edges.filter((edge) => this.isOnPath(edge)), alpha = this.path ? 0.35 : 1;
     c.lineWidth = Math.max(1.2, 0.7 / this.scale);
-    c.globalAlpha = 0.12 * alpha;
+    c.globalAlpha = 0.1 * alpha;
     this.stroke(c, quiet.filter((edge) => edge.isLong).slice(0, MANY), this.css("faint"));
     c.globalAlpha = alpha;
     const near = quiet.filter((edge) => !edge.isLong);
@@ -293,7 +294,7 @@ class View {
     c.strokeStyle = this.css("ground");
     c.fillStyle = this.css("gradient");
     for (const edge of edges) {
-      if (edge.norm == null || edge.bottom - edge.top > 400) continue;
+      if (edge.norm == null || edge.bottom - edge.top > 400 || (this.path && !this.isOnPath(edge))) continue;
       const half = Math.max(1, edge.points.length >> 1), [a, b] = [edge.points[half - 1], edge.points[half]];
       const text = edge.norm === Infinity ? "not finite" : number(edge.norm);
       c.strokeText(text, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);

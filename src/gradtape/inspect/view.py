@@ -124,7 +124,7 @@ class Collection:
             original(tape, *args, **{**kwargs, "trace": True})
             self._add(tape, place_of(*site(2)))
 
-        GradientTape.__init__ = traced  # type: ignore[method-assign]
+        GradientTape.__init__ = traced  # type: ignore[method-assign, assignment]
         try:
             yield
         finally:

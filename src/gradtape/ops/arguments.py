@@ -94,7 +94,7 @@ def check_axes(label: str, ndim: int, axis: Any) -> None:
             raise InvalidArgumentError(
                 message(
                     f"Invalid reduction dimension ({a} for input with {ndim} dimension(s)) [Op:{label}]",
-                    expected=f"axes from {-ndim} to {ndim - 1}",
+                    expected=f"axes from {-ndim} to {ndim - 1}" if ndim else "an input of at least one axis",
                 )
             )
         if a % ndim in seen:
@@ -128,13 +128,21 @@ REAL = "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half,
 NUMERIC = "float, double, int32, uint8, int16, int8, complex64, int64, bfloat16, uint16, complex128, half, uint32, uint64"
 
 
+def _castable(words: str) -> str:
+    """One of the allowed element types: the most usual of them."""
+    return next((f"tf.{name}" for word, name in _USUAL.items() if word in words.split(", ")), "dtype")
+
+
+_USUAL = {"float": "float32", "int32": "int32", "complex64": "complex64", "uint8": "uint8"}
+
+
 def not_allowed(label: str, dtype: np.dtype, expected: str = _FLOATING) -> InvalidArgumentError:
     """The error for an element type that an op does not work on."""
     word = dtypes.of(dtype).word  # type: ignore[union-attr]
     return InvalidArgumentError(
         message(
             f"Value for attr 'T' of {word} is not in the list of allowed values: {expected} [Op:{label}]",
-            fix=f"tf.cast(x, tf.{'float32' if 'float,' in f'{expected},' else 'int32'}) first",
+            fix="tf.strings.to_number(x) first" if word == "string" else f"tf.cast(x, {_castable(expected)}) first",
         )
     )
 

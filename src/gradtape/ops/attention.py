@@ -43,15 +43,16 @@ def _second_rule(xp, g, arrays, *, scale, causal):
     """
     u, q, k, v, *mask = (_heads_first(xp, x) if i < 4 else x for i, x in enumerate(arrays))
     by_q, by_k, by_v = (_heads_first(xp, part) for part in g)
-    weights = _weights(xp, q, k, mask, scale, causal)
+    weights, allowed = _weights(xp, q, k, mask, scale, causal)
+    # Where a query may look nowhere, weights are the same whatever the scores are.
+    visible = (lambda x: x * xp.astype(allowed, dtype=xp.dtype(x))) if mask else (lambda x: x)
     upstream = xp.matmul(u, _turned(xp, v))
-    scores = _through_softmax(xp, weights, upstream)
-    given = (xp.matmul(by_q, _turned(xp, k)) + xp.matmul(q, _turned(xp, by_k))) * scale
+    scores = visible(_through_softmax(xp, weights, upstream) * scale)
+    given = visible((xp.matmul(by_q, _turned(xp, k)) + xp.matmul(q, _turned(xp, by_k))) * scale)
     passed = _through_softmax(xp, weights, given)
     mixed = given * (upstream - _row_sum(xp, weights * upstream)) - upstream * _row_sum(xp, weights * given)
     by_weights = mixed + xp.matmul(u, _turned(xp, by_v))
-    by_scores = _through_softmax(xp, weights, by_weights) * scale
-    scores = scores * scale
+    by_scores = visible(_through_softmax(xp, weights, by_weights) * scale)
     parts = (
         xp.matmul(passed, v) + xp.matmul(weights, by_v),
         xp.matmul(by_scores, k) + xp.matmul(scores, by_k),
@@ -81,6 +82,7 @@ def _through_softmax(xp, weights, x):
 
 
 def _weights(xp, q, k, mask, scale, causal):
+    """The weights, and where a query may look (None: everywhere)."""
     scores = xp.matmul(q, _turned(xp, k)) * scale
     dtype = xp.dtype(scores)
     allowed = mask[0] > 0 if mask else None
@@ -93,7 +95,7 @@ def _weights(xp, q, k, mask, scale, causal):
     if allowed is not None:
         scores = xp.where(allowed, scores, xp.full(shape=(), value=_lowest(dtype), dtype=dtype))
     powers = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
-    return powers / _row_sum(xp, powers)
+    return powers / _row_sum(xp, powers), allowed
 
 
 def _lowest(dtype: Any) -> float:
@@ -112,7 +114,8 @@ def dot_product_attention(
     """
     query, key, value = _same_kind(query, key, value)
     if query.ndim == 3:
-        whole = dot_product_attention(*(shape.expand_dims(x, axis=0) for x in (query, key, value)), bias, mask, scale, is_causal)
+        parts = (shape.expand_dims(x, axis=0) for x in (query, key, value))
+        whole = dot_product_attention(*parts, bias, mask, scale, is_causal)
         return shape.squeeze(whole, axis=(0,))
     scale = 1 / math.sqrt(query._array.shape[-1]) if scale is None else float(scale)
     sizes = (*query._array.shape[:3:2], query._array.shape[1], key._array.shape[1])

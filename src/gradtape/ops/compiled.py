@@ -20,7 +20,6 @@ from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import REGISTRY, RUN, Op
-from gradtape.core.selection import ALWAYS, NEVER, THOROUGH
 from gradtape.values.placement import moved
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import dialect, jax_devices
@@ -122,13 +121,7 @@ def run(spec: Op, tensors: list[Tensor], arrays: list, attributes: dict[str, Any
     except ValueError as error:
         if "incompatible devices" not in str(error):
             raise
-    return _computed(spec, on_one_device(arrays), attributes)
-
-
-def on_one_device(arrays: list) -> list:
-    """The arrays where the first of them is that is not in NumPy's memory."""
-    device = next(filter(None, map(jax_devices.of, arrays)), None)
-    return arrays if device is None else [jax_devices.put(a, device) for a in arrays]
+    return _computed(spec, jax_devices.together(arrays), attributes)
 
 
 def _computed(spec: Op, arrays: list, attributes: dict[str, Any]) -> Any:
@@ -184,14 +177,16 @@ def _pull(backward: Sweep, stretch: list, keep: Any) -> None:
     except Unfit:
         _step_by_step(backward, stretch, keep)
         return
+    found, blocked = outs
     for key in plan.incoming:
         backward.cotangents.pop(key, None)
-    backward.cotangents.update((plan.names[i], g) for i, g in outs)
+    backward.cotangents.update((plan.names[i], g) for i, g in found)
+    backward.blocked.extend((op, plan.names[i], *rest) for op, i, *rest in blocked)
 
 
-def _called(program: Any, plan: Plan) -> Iterator[tuple[int, Any]]:
+def _called(program: Any, plan: Plan) -> tuple[list, list]:
     try:
-        return program(on_one_device(plan.arrays) if jax_devices.several() else plan.arrays, plan.numbers())
+        return program(jax_devices.together(plan.arrays) if jax_devices.several() else plan.arrays, plan.numbers())
     except Unfit:
         raise
     except Exception:  # a rule that does not trace, or one that is wrong: step by step it says so
@@ -206,6 +201,8 @@ def _reached(backward: Sweep, stretch: list) -> Iterator[tuple[Any, tuple]]:
         if key in live or (record[0] is not PAIR and not live.isdisjoint(record[7])):
             live.update(k for k in record[2] if k in backward.needed)
             yield key, record
+        else:
+            backward.unused.extend((k, record[1], record[2]) for k in ((key,) if record[0] is PAIR else record[7]))
 
 
 def _step_by_step(backward: Sweep, stretch: list, keep: Any) -> None:
@@ -261,9 +258,9 @@ class Plan:
         self._keep = [key in keep for key in self._ids]
         self._sparse = sparse
         marks = tuple(self._needed), tuple(self._keep), tuple(sparse)
-        met, start, thorough = backward.poles
-        self._poles = THOROUGH if thorough else ALWAYS if met[0] != start else NEVER
-        self.key = entries, tuple(self._given), marks, backward.xp, len(thread.batch), self._poles[0][0], thorough
+        met, start, reach = backward.poles
+        self._poles = [int(met[0] != start)], 0, reach
+        self.key = entries, tuple(self._given), marks, backward.xp, len(thread.batch), met[0] != start, reach
 
     # Describing
 
@@ -322,12 +319,13 @@ class Plan:
     # Compiling
 
     def compiled(self) -> Callable:
-        """The program: from arrays to the cotangents that are left, by id."""
+        """The program: from arrays to the cotangents that are left, and where a rule gave none, by id."""
         build, given, xp, poles = self._builder(), self._given, self._sweep.xp, self._poles
         groups = list(self._numbers)
         marked = [{i for i, mark in enumerate(marks, 1) if mark} for marks in (self._needed, self._keep, self._sparse)]
         needed, keep, sparse = marked
         described: list = []
+        blocked: list = []
 
         def traced(arrays: list, numbers: list) -> list:
             by_group = dict(zip(groups, numbers))
@@ -339,15 +337,16 @@ class Plan:
             backward.cotangents = {i: _rebuilt(g, find) for i, g in given}
             backward.run(build(find), keep)
             leaves: list = []
+            blocked[:] = backward.blocked
             described[:] = [(i, _taken_apart(g, leaves)) for i, g in backward.cotangents.items()]
             return leaves
 
         program = jax_devices.jit(traced)
 
-        def call(arrays: list, numbers: list) -> list[tuple[int, Any]]:
+        def call(arrays: list, numbers: list) -> tuple[list, list]:
             with JAX.scope():
                 leaves = program(arrays, numbers)
-            return [(i, _rebuilt(g, leaves.__getitem__)) for i, g in described]
+            return [(i, _rebuilt(g, leaves.__getitem__)) for i, g in described], blocked
 
         return call
 

@@ -166,7 +166,7 @@ def _branches(functions: Any) -> list[Callable]:
 
 def _callable(what: str, function: Any) -> None:
     if not callable(function):
-        raise TypeError(message(f"'{what}' must be callable.", received=shown(function), fix=f"{what}=lambda: …"))
+        raise TypeError(message(f"'{what}' must be callable.", received=shown(function), fix=f"a function: lambda *_: {shown(function)}"))
 
 
 # Loops

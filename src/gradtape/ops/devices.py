@@ -180,10 +180,10 @@ def _choose_default() -> None:
     """Let compiled programs run on the first device that is visible, if the first of all is hidden."""
     there, seen = accelerators(), [_index(d) for d in visible_devices() if d.device_type != "CPU"]
     if there:
-        from gradtape.xp import jax as JAX
+        from gradtape.xp import jax_devices
 
         first = seen[0] if seen else ("CPU", 0)
-        JAX.prefer(device=None if first == there[0] else _of_jax(*first))
+        jax_devices.prefer(device=None if first == there[0] else _of_jax(*first))
 
 
 def _index(device: PhysicalDevice) -> tuple[str, int]:
@@ -325,7 +325,10 @@ def _meant(name: Any) -> tuple[DeviceSpec, Any]:
         raise ValueError(
             message(f"Expecting a string device name. Got {type(name)}({name})", expected="a name such as '/GPU:0', or None")
         )
-    spec = _placement.spec.make_merged_spec(DeviceSpec.from_string(name))
+    spec, around = DeviceSpec.from_string(name), _placement.spec
+    if spec.device_type not in (None, around.device_type):
+        around = around.replace(device_index=None)
+    spec = around.make_merged_spec(spec)
     if spec.job not in (None, "localhost") or spec.replica or spec.task:
         raise InvalidArgumentError(message(f"{spec.to_string()} unknown device.", expected="a device of this process"))
     if spec.device_index is not None and spec.device_index < 0:

@@ -33,6 +33,7 @@ class _Staging(threading.local):
 
 class _Settings:
     run_eagerly = False
+    compile_cache: str | None = None  # a folder
 
 
 staging = _Staging()

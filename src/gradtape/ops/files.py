@@ -61,7 +61,8 @@ def _named(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         kind = _CLASSES.get(error.errno or 0, UnknownError)
-        fix = "tf.io.gfile.makedirs(folder) first" if kind is NotFoundError else "another path, or other rights on it"
+        missing = "tf.io.gfile.exists(path) asks first, tf.io.gfile.makedirs(folder) makes folders"
+        fix = missing if kind is NotFoundError else "another path, or other rights on it"
         text = f"{path}; {error.strerror or error}"
         raise kind(message(text, received=f"{os.fspath(path)!r}, from {os.getcwd()!r}", fix=fix)) from None
 

@@ -78,8 +78,9 @@ def _on_tensors(func: Callable, inputs: list, types: Any) -> Any:
         result = func(*tensors)
     except Exception as error:
         kind = next((ours for theirs, ours in _CLASSES.items() if isinstance(error, theirs)), UnknownError)
-        received, expected = f"inp={shown(tensors)}", f"a function that takes {len(tensors)} tensors and returns {types}"
-        text, why = f"{type(error).__name__}: {error}", f"raised in {_named(func)}"
+        received, why = f"inp={shown(tensors)}", f"raised in {_named(func)}"
+        expected = f"func(*inp), with {len(tensors)} of them, to return {shown(types)}"
+        text = f"{type(error).__name__}: {error}"
         raise kind(message(text, received=received, expected=expected, why=why)) from error
     return _converted(func, result, types, exact=False)
 
@@ -131,7 +132,11 @@ def _declared(func: Callable, value: Any, kind: Any, exact: bool) -> Any:
         return convert_to_tensor(np.asarray(value) if type(value) is bool else value, wanted)
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(
-            message(f"{type(error).__name__}: {error}", received=f"a result of {_named(func)}", expected=f"{wanted!r}")
+            message(
+                f"{type(error).__name__}: {error}",
+                received=f"{shown(value)} from {_named(func)}",
+                expected=f"{wanted!r}",
+            )
         ) from error
 
 

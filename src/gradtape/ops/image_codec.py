@@ -399,7 +399,8 @@ def _check_jpeg(x: Tensor, format: str, quality: int, density_unit: str, label: 
     elif not x._array.size:
         wrong = f"image must not be empty, got {dims(shape)}"
     if wrong:
-        raise InvalidArgumentError(message(f"{wrong} [Op:{label}]", expected="(height, width, 1 or 3) of uint8"))
+        expected = "uint8 (height, width, 1 or 3), format '', 'grayscale' or 'rgb', quality 0 to 100, density_unit 'in' or 'cm'"
+        raise InvalidArgumentError(message(f"{wrong} [Op:{label}]", expected=expected))
 
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any) -> Tensor:

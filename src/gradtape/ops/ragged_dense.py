@@ -183,10 +183,10 @@ def _default(value: Any, flat: Tensor) -> Tensor:
         return convert_to_tensor("" if flat.dtype is dtypes.string else np.zeros((), flat.dtype.numpy))
     default = convert_to_tensor(value, flat.dtype)
     if default._array.ndim >= flat._array.ndim:
-        text = dims(default._array.shape), dims(flat._array.shape), default._array.ndim, flat._array.ndim
+        a, b = default._array.shape, flat._array.shape
         text = (
-            f"default_value.shape={text[0]} and rt_input.flat_values.shape={text[1]} are incompatible: "
-            f"default_value.rank = {text[2]}  must be less than rt_input.flat_values.rank = {text[3]}"
+            f"default_value.shape={dims(a)} and rt_input.flat_values.shape={dims(b)} are incompatible: "
+            f"default_value.rank = {len(a)}  must be less than rt_input.flat_values.rank = {len(b)}"
         )
         raise InvalidArgumentError(message(text, expected="a scalar, or the shape of one inner value"))
     return default

@@ -524,7 +524,8 @@ def seed_pair(seed: Any) -> np.ndarray:
     """A seed of two integers as an array."""
     array = np.asarray(convert_to_tensor(seed))
     if array.dtype.kind not in "iu":
-        text = f"Value for attr 'Tseed' of {dtypes.of(array.dtype).word} is not in the list of allowed values: int32, int64"
+        word = convert_to_tensor(seed).dtype.word
+        text = f"Value for attr 'Tseed' of {word} is not in the list of allowed values: int32, int64"
         raise InvalidArgumentError(message(text, fix="seed=[1, 2], two integers"))
     if array.shape != (2,):
         raise InvalidArgumentError(message(f"seed must have shape [2], not {dims(array.shape)}", fix="seed=[7, 11]"))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gradtape.core.op import op
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import InvalidArgumentError, message
 from gradtape.values.convert import pack_with
 
 
@@ -22,8 +22,8 @@ def reshape(xp, x, *, shape):
         raise InvalidArgumentError(
             message(
                 f"Input to reshape is a tensor with {size} values, but the requested shape {needed} [Op:Reshape]",
-                received=f"shape {old}",
-                expected=f"a shape that {dims(shape)} can hold",
+                received=f"shape {old} to {shape}",
+                expected=f"lengths whose product is {size}; one of them may be -1",
             )
         )
     if -1 in shape and known == 0:

@@ -289,19 +289,15 @@ class TensorArray:
             element = self._elements[at] = wrap(_zeros(tuple(self._element_shape), self._dtype))
         return element
 
-
-def _index(value: Any, what: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError as error:
-        raise TypeError(message(str(error), received=f"{what}={shown(value)}", expected="one integer")) from None
-
     # As one tensor: what a compiled program carries through a loop, and indexes by what only it knows
 
-    def _stacked_form(self) -> Tensor | None:
-        """All elements as one tensor; None if their shape is not known yet."""
-        if not self._element_shape.is_fully_defined():
-            return None
+    def _stacked_shape(self) -> tuple[int, ...] | None:
+        """The shape of all elements as one tensor; None if it is not known yet."""
+        known = self._element_shape.is_fully_defined()
+        return (self._length(), *self._element_shape) if known else None
+
+    def _stacked_form(self) -> Tensor:
+        """All elements as one tensor."""
         if all(element is None for element in self._elements):
             return wrap(_zeros((len(self._elements), *self._element_shape), self._dtype))
         zeros = wrap(_zeros(tuple(self._element_shape), self._dtype))
@@ -317,8 +313,9 @@ def _index(value: Any, what: str) -> int:
         copy = self._copy()
         if value is not None:
             copy._checked(value)
-        stack = copy._stacked_form()
-        return copy if stack is None else copy._with_stack(stack)
+        if copy._stacked_shape() is None:
+            raise Unstageable("reading from a TensorArray whose elements have no known shape")
+        return copy._with_stack(copy._stacked_form())
 
     def _copy(self) -> TensorArray:
         new: TensorArray = object.__new__(TensorArray)
@@ -331,6 +328,13 @@ def _index(value: Any, what: str) -> int:
         """Take over the shape of the elements from an array that was made of this one."""
         if not self._element_shape.is_fully_defined():
             self._element_shape = other._element_shape
+
+
+def _index(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise TypeError(message(str(error), received=f"{what}={shown(value)}", expected="one integer")) from None
 
 
 class _Stacked(TensorArray):

@@ -22,7 +22,8 @@ from gradtape.core.context import suspended
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
 from gradtape.errors import message, shown
-from gradtape.optimizers import functional, gradients, schedules
+from gradtape.ops.execution import staging
+from gradtape.optimizers import functional, gradients, on_device, schedules
 from gradtape.optimizers.gradients import Rows
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
@@ -320,6 +321,8 @@ class Optimizer:
         if work is None:
             work = self._checked(pairs)
         if work is None:
+            if not staging.inside and on_device.apply(self, pairs):
+                return self._iterations
             functional.apply(self, pairs)
         else:
             with NUMPY.scope():  # inf and nan are legitimate results here
@@ -490,13 +493,8 @@ class Optimizer:
     def exclude_from_weight_decay(self, var_list: Iterable[Variable] | None = None, var_names: Any = None) -> None:
         """Leave variables out of weight decay: these, and those whose name contains one of ``var_names`` (patterns)."""
         if self.built:
-            raise ValueError(
-                message(
-                    "`exclude_from_weight_decay()` can only be configured before the optimizer is built.",
-                    received=f"an optimizer of {len(self._trainable_variables)} variables",
-                    fix="call it right after making the optimizer",
-                )
-            )
+            text = "`exclude_from_weight_decay()` can only be configured before the optimizer is built."
+            raise ValueError(message(text, received="one that is built", fix="call it right after making the optimizer"))
         self._undecayed = list(var_list or ()), "|".join(var_names or ())
 
     def _decays(self, variable: Variable) -> bool:

@@ -21,6 +21,13 @@ _MISSING = (
 )
 
 
+_NO_PATH = "on this tape no differentiable path leads from these variables to the loss."
+_CONNECT = (
+    "compute the loss inside `with tf.GradientTape() as tape:`, from these variables, with differentiable operations on tensors "
+    "(not argmax, casts to integers, .numpy())."
+)
+
+
 class Rows(NamedTuple):
     """The gradient of a gather with each row once."""
 
@@ -104,19 +111,23 @@ def present(pairs: list, optimizer: Any, entries: dict) -> list:
     check_known([variable for _, variable in pairs], optimizer, entries)
     found = [(g, variable) for g, variable in pairs if g is not None]
     if not found:
+        from gradtape.inspect.explain import explain_latest
+
         names = [f"{v.name.removesuffix(':0')!r} {v._tensor._array.shape}" for _, v in pairs]
         who = f"{type(optimizer).__name__}.apply_gradients"
         many = f"any of its {len(pairs)} variables" if len(pairs) > 1 else "its variable"
-        raise NoGradientsError(
+        report = explain_latest([variable for _, variable in pairs])
+        error = NoGradientsError(
             message(
                 f"No gradients provided for any variable. {who} received no gradient for {many}.",
                 received=f"None for {_listed(names)}.",
                 expected="at least one gradient.",
-                why="on this tape no differentiable path leads from these variables to the loss.",
-                fix="compute the loss inside `with tf.GradientTape() as tape:`, from these variables, with differentiable "
-                "operations on tensors (not argmax, casts to integers, .numpy()).",
+                why=report.brief() if report else _NO_PATH,
+                fix=report[0].cause.fix + "." if report else _CONNECT,
             )
         )
+        error.report = report
+        raise error
     if len(found) < len(pairs):
         warn_at_site(_MISSING.format([v.name for g, v in pairs if g is None]))
     return found

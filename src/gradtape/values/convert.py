@@ -335,7 +335,7 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
     if kinds and (dtype is dtypes.string or not _fits(highest, kind)):
         first = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if _kind(v) is highest)
         text = f"Cannot convert {first!r} to EagerTensor of dtype {dtype.name}"
-        raise TypeError(message(text, received=shown(value), fix="convert it first: tf.cast(value, dtype), or int(value)"))
+        raise TypeError(message(text, received=shown(value), fix=f"tf.cast(value, {dtype!r})"))
     return wrap(_array(value, dtype.numpy, None))
 
 

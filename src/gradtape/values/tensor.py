@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ else:
     ArrayMethods = object
 
 _NOT_EAGER = "Tensor.{} is undefined when eager execution is enabled."
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use tf.reduce_any or tf.reduce_all."
 _DEVICE = "/job:localhost/replica:0/task:0/device:{}:{}"
 _CPU = _DEVICE.format("CPU", 0)
@@ -298,13 +300,25 @@ class JaxTensor(Tensor):
 
 def out_of_scope(array: Any) -> TypeError:
     """The error for the number of a traced tensor, which exists only when the compiled program runs."""
+    where = _made_at(array)
+    made = f"it was made inside a tf.function (at {where})" if where else "it was made inside a tf.function"
     return TypeError(
         message(
             f"<tf.Tensor: shape={array.shape}, dtype={array.dtype}, traced> is out of scope and cannot be used here.",
-            why="it was made inside a tf.function, where it stands for numbers that exist only when the compiled program runs",
+            why=f"{made}, where it stands for numbers that exist only when the compiled program runs",
             fix="return it from the function, or assign it to a tf.Variable; inside, compute with tensors",
         )
     )
+
+
+def _made_at(array: Any) -> str | None:
+    """The line of the user's code that made a traced array, as far as jax remembers."""
+    traceback = getattr(getattr(array, "_line_info", None), "traceback", None)
+    for frame in getattr(traceback, "frames", ()):  # the innermost first
+        ours = frame.file_name.startswith(_PACKAGE) or f"{os.sep}jax{os.sep}" in frame.file_name
+        if not ours and not frame.file_name.startswith("<frozen"):
+            return f"{frame.file_name}:{frame.line_num}"
+    return None
 
 
 class BatchedTensor(Tensor):

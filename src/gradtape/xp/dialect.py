@@ -38,6 +38,8 @@ INDEXING = (
 
 CONTRACTIONS = "matmul einsum".split()
 
+ATTENTION = "attention attention_gradient".split()
+
 CONVOLUTION = "conv conv_input conv_filter windows windows_transpose".split()
 
 LINALG = (
@@ -51,4 +53,7 @@ CREATION = "zeros ones full arange eye".split()
 
 INSPECTION = "shape dtype".split()
 
-NAMES = (*ELEMENTWISE, *REDUCTIONS, *SHAPE, *INDEXING, *CONTRACTIONS, *CONVOLUTION, *LINALG, *FOURIER, *CREATION, *INSPECTION)
+NAMES = (
+    *ELEMENTWISE, *REDUCTIONS, *SHAPE, *INDEXING, *CONTRACTIONS, *ATTENTION, *CONVOLUTION, *LINALG, *FOURIER, *CREATION,
+    *INSPECTION,
+)  # fmt: skip

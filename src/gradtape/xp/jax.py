@@ -27,6 +27,7 @@ from jax.scipy import special
 
 from gradtape.xp import WHEN_JAX_LOADS
 from gradtape.xp import numpy as _numpy
+from gradtape.xp.jax_attention import attention, attention_gradient
 from gradtape.xp.jax_conv import conv, conv_filter, conv_input, windows, windows_transpose
 from gradtape.xp.jax_fourier import fft, ifft, irfft, rfft
 from gradtape.xp.jax_linalg import (
@@ -45,14 +46,7 @@ def scope() -> Any:
     return _preferred() if _preferences else _enable_x64(True)
 
 
-_preferences: dict[str, Any] = {}
-
-
-def prefer(**preferences: Any) -> None:
-    """What else holds inside our scopes: ``device``, on which programs run, and ``precision`` of float32 products."""
-    _preferences.update(preferences)
-    for name in [name for name, value in _preferences.items() if value is None]:
-        del _preferences[name]
+_preferences: dict[str, Any] = {}  # see `jax_devices.prefer`
 
 
 @contextlib.contextmanager

@@ -7,8 +7,6 @@ from typing import Any
 
 import jax
 
-from gradtape.xp import jax as JAX
-
 jit = jax.jit
 _TYPES = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
@@ -31,6 +29,7 @@ def _names() -> dict[Any, tuple[str, int]]:
     return {device: name for name, device in found().items()}
 
 
+@functools.cache
 def several() -> bool:
     """Whether arrays can be on different devices; NumPy's memory does not count."""
     return len([name for name in found() if name != ("CPU", 0)]) > 1
@@ -40,8 +39,18 @@ def divide_cpu(number: int) -> None:
     """Let the CPU count as several devices; a RuntimeError if it is too late for that."""
     if not jax.config.jax_num_cpu_devices == number:
         jax.config.update("jax_num_cpu_devices", number)
-    found.cache_clear()
-    _names.cache_clear()
+    for memo in (found, _names, several):
+        memo.cache_clear()
+
+
+def prefer(**preferences: Any) -> None:
+    """What else holds inside our scopes: ``device``, on which programs run, and ``precision`` of float32 products."""
+    from gradtape.xp import jax as JAX
+
+    known = JAX._preferences
+    known.update(preferences)
+    for name in [name for name, value in known.items() if value is None]:
+        del known[name]
 
 
 def of(array: Any) -> Any:
@@ -55,15 +64,28 @@ def name_of(device: Any) -> tuple[str, int]:
     return _names()[device]
 
 
-def is_host(device: Any) -> bool:
-    """Whether its memory is the one that NumPy arrays are in."""
-    return _names().get(device) == ("CPU", 0)
+def on_host(array: Any) -> bool:
+    """Whether an array is in the memory that NumPy arrays are in, or spread over CPUs."""
+    devices = array.devices()
+    if len(devices) > 1:
+        return all(device.platform == "cpu" for device in devices)
+    return all(_names().get(device) == ("CPU", 0) for device in devices)
+
+
+def together(arrays: list, device: Any = None) -> list:
+    """Arrays for one program: on ``device``, by default that of the first which is not in NumPy's memory."""
+    if device is None:
+        device = next(filter(None, map(of, arrays)), None)
+    return arrays if device is None else [put(array, device) for array in arrays]
 
 
 def put(array: Any, device: Any) -> Any:
-    """The array on a device: itself, if it is there."""
+    """The array on a device ("host": the CPU that NumPy runs on): itself, if it is there."""
+    device = found()["CPU", 0] if device == "host" else device
     if of(array) is device:
         return array
+    from gradtape.xp import jax as JAX
+
     with JAX.scope():
         return jax.device_put(array, device)
 

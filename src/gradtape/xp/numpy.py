@@ -13,6 +13,7 @@ import warnings
 
 import numpy as np
 
+from gradtape.xp import attention as _attention
 from gradtape.xp.numpy_conv import conv, conv_filter, conv_input, windows, windows_transpose
 from gradtape.xp.numpy_fourier import fft, ifft, irfft, rfft
 from gradtape.xp.numpy_linalg import (
@@ -470,6 +471,10 @@ def zeros(*, shape, dtype):
 
 def ones(*, shape, dtype):
     return np.ones(shape, dtype)
+
+
+attention = functools.partial(_attention.attention, np)
+attention_gradient = functools.partial(_attention.attention_gradient, np)
 
 
 def full(*, shape, value, dtype):

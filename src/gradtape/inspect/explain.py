@@ -1,0 +1,290 @@
+"""`tape.explain`: why the gradient of a target by a source is None or zero.
+
+What a tape recorded decides first: cuts that lie between source and target are proven. Where the value left the tape, nobody
+can prove that it came back, so the exits that the source reached are named. What the tape cannot have seen, a name bound again
+or a value computed too early, is looked up in the user's source.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from gradtape.core import tape as tapes
+from gradtape.core.backprop import Sweep
+from gradtape.core.callsite import Place, place_of
+from gradtape.core.context import suspended
+from gradtape.core.cuts import Cut, Exit, Severed
+from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.observed import UNANSWERED, Observer, outputs_of
+from gradtape.core.tape import GradientTape
+from gradtape.core.variable import Variable
+from gradtape.errors import message
+from gradtape.inspect.causes import Cause, Finding, Report
+from gradtape.inspect.paths import Paths
+from gradtape.inspect.source import Surroundings
+
+_COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split())
+_SHAPES = frozenset("shape size rank zeros_like ones_like".split())  # what nobody expects a gradient of
+
+
+def explain(tape: GradientTape, target: Any, sources: Any) -> Report:
+    """Why the gradient of ``target`` by each of ``sources`` is None or exactly zero."""
+    if target is None:
+        raise TypeError(message("explain needs a target.", received="None", expected="the tensor that gradient was asked for"))
+    if tape.records is None and tape._used is None:
+        raise RuntimeError(
+            message(
+                "This GradientTape has recorded nothing.",
+                received="a tape that was never entered",
+                fix="with tape: … around what is to be differentiated",
+            )
+        )
+    flat = tapes._leaves(sources, "source")
+    return _Explanation(tape, tapes._leaves(target, "target"), sys._getframe(1)).report(flat)
+
+
+def explain_latest(variables: list[Variable]) -> Report | None:
+    """The same for the tape that last gave None for all of these variables; None if there is none any more."""
+    tape = UNANSWERED[0]()
+    if tape is None or tape._remains is None or not {v._key for v in variables} <= tape._remains.missing:
+        return None
+    return _Explanation(tape, tape._remains.targets, sys._getframe(1)).report(variables)
+
+
+class _Watcher(Observer):
+    """Sees where a sweep gives nothing, and where a cotangent becomes zero."""
+
+    def __init__(self) -> None:
+        self.blocked: list[tuple] = []
+        self.zeros: dict[Any, Any] = {}  # a key whose cotangent is zero, and the output of the op that made it so
+        self._alive: list = []
+
+    def before(self, sweep: Sweep, key: Any, record: tuple) -> None:
+        gs = [sweep.cotangents.get(k) for k in outputs_of(key, record)]
+        self._alive = [g for g in gs if g is not None and not _is_zero(g)]
+
+    def after(self, sweep: Sweep, key: Any, record: tuple) -> None:
+        for k in record[2] if self._alive else ():
+            g = sweep.cotangents.get(k)
+            if g is not None and _is_zero(g):
+                self.zeros[k] = key
+
+    def finish(self, sweep: Sweep) -> None:
+        self.blocked = sweep.blocked
+
+
+def _is_zero(g: Any) -> bool:
+    """Whether a cotangent is exactly zero; one that exists only when a compiled program runs is not."""
+    if isinstance(g, IndexedSlices):
+        g = g._values
+    array = getattr(g, "_array", g)
+    return isinstance(array, np.ndarray) and not array.any()
+
+
+class _Explanation:
+    """One question to a tape."""
+
+    def __init__(self, tape: GradientTape, targets: list, frame: FrameType) -> None:
+        self.tape, self.targets = tape, targets
+        self.paths = Paths(tape)
+        self.entered = _place(tape._entered)
+        self.code = Surroundings(self.entered, frame)
+        self.keys = [target._key for target in targets]
+        self.behind = self.paths.before(self.keys)  # the targets, and all that they were computed from
+        self.watcher = _Watcher()
+        remains = tape._remains
+        asked = remains is not None and {*map(id, remains.targets)} == {*map(id, targets)}
+        self.remains = remains if asked else None  # of the very call that gave None
+
+    def report(self, sources: list) -> Report:
+        gradients = self._gradients(sources)
+        missing = [(source, g) for source, g in zip(sources, gradients) if not g]
+        return Report(tuple(self._none(s) if g is None else self._zero(s) for s, g in missing), len(sources))
+
+    def _gradients(self, sources: list) -> list:
+        """For each source None, 0 or 1: no gradient, zeros, or one that needs no explanation."""
+        tape = self.tape
+        if not self.paths.is_whole:
+            if self.remains is None:
+                return [None] * len(sources)
+            self.watcher.blocked = self.remains.blocked
+            return [None if s._key in self.remains.missing else 1 for s in sources]
+        records, observers = tape.records, tape.observers
+        tape.records, tape.observers = self.paths.records, (*observers, self.watcher)
+        kept = tape._remains
+        try:
+            with suspended():
+                seeds = [tapes._ones(target) for target in self.targets]
+                found = tape._pull_back(self.targets, seeds, sources, last=False)
+        finally:
+            tape.records, tape.observers, tape._remains = records, observers, kept
+        return [None if g is None else 1 - _is_zero(g) for g in found]
+
+    # One source
+
+    def _finding(
+        self, source: Any, cause: Cause, place: Place | None = None, detail: str = "", gradient: str = "None"
+    ) -> Finding:
+        return Finding(source, self._name(source), gradient, cause, place, detail)
+
+    def _name(self, source: Any) -> str:
+        names = self.code.names(source)
+        shape = tuple(source.shape)
+        if isinstance(source, Variable):
+            return f"variable {source.name!r} {source.dtype.name} {shape}"
+        return f"{names[0] if names else 'tensor'} {source.dtype.name} {shape}"
+
+    def _none(self, source: Any) -> Finding:
+        if not source.dtype.is_trainable:
+            return self._finding(source, Cause.DTYPE, self.entered, f"the source itself is {source.dtype.name}")
+        if not self.paths.is_whole and self.remains is None:
+            return self._finding(source, Cause.USED, _place(self.tape._used))
+        key = source._key
+        if not self.paths.knows(key):
+            return self._unknown(source)
+        reached = self.paths.after([key])
+        attempts = (self._proven, self._renamed, self._left, self._elsewhere, self._unconnected)
+        return next(found for attempt in attempts if (found := attempt(source, reached)) is not None)
+
+    def _unknown(self, source: Any) -> Finding:
+        """A source that the tape does not track."""
+        lost, where = self.tape._lost or ((), None)
+        if source._key in lost:
+            return self._finding(source, Cause.RESET, _place(where))
+        if not isinstance(source, Variable):
+            place = self.code.rebound(source)
+            if place is not None:
+                return self._finding(source, Cause.REBOUND, place)
+            return self._finding(source, Cause.NOT_WATCHED, self.entered)
+        if not source.trainable:
+            return self._finding(source, Cause.NOT_TRAINABLE, self.entered)
+        if not self.tape._watch_accessed:
+            return self._finding(source, Cause.WATCH_ACCESSED_OFF, self.entered)
+        found = self._left(source, {source._key})
+        if found is not None:
+            return found
+        place = self.code.read_before(source)
+        if place is not None:
+            return self._finding(source, Cause.READ_BEFORE, place)
+        unread = self._finding(source, Cause.UNCONNECTED, self.entered, "it was never read while the tape recorded")
+        return self._elsewhere(source) or unread
+
+    def _proven(self, source: Any, reached: set) -> Finding | None:
+        """A cut between what was computed from the source and what the target was computed from."""
+        for op, key, at in self.watcher.blocked:
+            if key in reached:
+                cause = Cause.NONDIFFERENTIABLE if op.rules else Cause.CUSTOM_GRADIENT
+                place = _place(at) or self._read_by(op, key) or self.entered
+                return self._finding(source, cause, place, f"{op.name} gives no gradient for this argument")
+        roots = [root for root in self.paths.cuts(self.behind) if not reached.isdisjoint(root.parents)]
+        for root in sorted(roots, key=lambda root: root.name in _SHAPES):
+            return self._finding(source, Cause(root.cause), _place(root), _through(root))
+        for exit in self.tape.exits.values():
+            if exit.into is not None and exit.into in self.behind and self._reaches(exit, reached):
+                return self._finding(source, Cause.ASSIGNED, _place(exit), _through(exit))
+        return None
+
+    def _read_by(self, op: Any, key: Any) -> Place | None:
+        """Where an op read a value, if the tape traced it."""
+        makers = self.paths.makers.items()
+        return next((self.paths.place(k) for k, (maker, inputs) in makers if maker is op and key in inputs), None)
+
+    def _reaches(self, exit: Exit, reached: set) -> bool:
+        roots = self.paths.cuts(exit.keys)
+        return any(key in reached for key in exit.keys) or any(not reached.isdisjoint(root.parents) for root in roots)
+
+    def _renamed(self, source: Any, reached: set) -> Finding | None:
+        """A source that was itself computed, under a name that stood for something else before."""
+        if source._key in self.paths.makers and not isinstance(source, Variable):
+            place = self.code.rebound(source)
+            if place is not None:
+                return self._finding(source, Cause.REBOUND, place)
+        lost, where = self.tape._lost or ((), None)
+        if any(key in lost for key in self.keys):
+            return self._finding(source, Cause.RESET, _place(where))
+        return None
+
+    def _left(self, source: Any, reached: set) -> Finding | None:
+        """The exit that the source reached and by which it most likely came to the target; of several the last."""
+        behind = {line for target in self.targets for line in self.code.lines_behind(target)}
+        ranked = []
+        for i, exit in enumerate(self.tape.exits.values()):
+            likelihood = self._likelihood(exit, behind) if self._reaches(exit, reached) else 0
+            if likelihood:
+                ranked.append((likelihood, i, exit))
+        if not ranked:
+            return None
+        exit = max(ranked)[2]
+        return self._finding(source, Cause(exit.cause), _place(exit), _through(exit))
+
+    def _likelihood(self, exit: Exit, behind: set[int]) -> int:
+        """How likely it is that a value which left here is what the target was computed from; 0: it is not."""
+        place = place_of(exit.code, exit.instruction)
+        severed = exit.cause in (Cause.NONDIFFERENTIABLE.value, Cause.DTYPE.value, Cause.STOP_GRADIENT.value)
+        if exit.cause == Cause.OUTSIDE.value and self._is_recorded():
+            return 0
+        if severed and (exit.name in _SHAPES or (self.paths.is_whole and self._is_recorded())):
+            return 0  # if the target had come of it, that would be proven
+        if severed:
+            return 1 if exit.name in _COMPARISONS else 3
+        if exit.cause == Cause.CONDITION.value or place.text.startswith(("print(", "log")):
+            return 2
+        return 5 if place.file == self.code.file and place.line in behind else 4
+
+    def _is_recorded(self) -> bool:
+        """Whether the tape has, or had, a record of a target."""
+        if self.paths.is_whole:
+            return any(self.paths.knows(key) for key in self.keys)
+        return any(key is not None and type(key) is not Cut for key in self.keys)
+
+    def _elsewhere(self, source: Any, reached: Any = None) -> Finding | None:
+        """A target that the tape has not seen."""
+        if self._is_recorded() or not self.targets:
+            return None
+        target = self.targets[0]
+        place = self.code.stopped(target)
+        if place is not None:
+            return self._finding(source, Cause.STOP_RECORDING, place)
+        place, is_inside = self.code.computed(target)
+        if is_inside:
+            return self._finding(source, Cause.UNCONNECTED, place, "the target is a constant")
+        return self._finding(source, Cause.OUTSIDE, place or self.entered)
+
+    def _unconnected(self, source: Any, reached: set) -> Finding:
+        """Nothing leads from the source to the target: the two points of the graph that come nearest to each other."""
+        order = {key: i for i, key in enumerate(self.paths.makers)}
+        names = {key: f"variable {v.name!r}" for key, v in self.tape.variables.items()}
+        names[source._key] = "the source itself"
+        ours = [key for key in reached if key in order] or [source._key]
+        theirs = [key for key in self.behind if key in order] or [k for k in self.behind if self.paths.knows(k)]
+        if not theirs or not self.paths.is_whole:
+            return self._finding(source, Cause.UNCONNECTED, self.entered)
+        pairs = ((abs(order.get(a, -1) - order.get(b, -1)), a, b) for a in ours for b in theirs)
+        _, a, b = min(pairs, key=lambda pair: pair[0])
+        ends = self.paths.describe(a, names), self.paths.describe(b, names)
+        detail = f"nearest points: from the source {ends[0]}; on the way to the target {ends[1]}"
+        return self._finding(source, Cause.UNCONNECTED, self.paths.place(b) or self.entered, detail)
+
+    def _zero(self, source: Any) -> Finding:
+        reached = self.paths.after([source._key])
+        at = next((made for key, made in self.watcher.zeros.items() if key in reached), None)
+        if at is None:
+            return self._finding(source, Cause.ZERO, self.entered, gradient="zero")
+        detail = f"the gradient becomes zero in {self.paths.makers[at][0].name}"
+        return self._finding(source, Cause.ZERO, self.paths.place(at) or self.entered, detail, gradient="zero")
+
+
+def _place(at: Any) -> Place | None:
+    """The place of ``(code, instruction)``, a cut or an exit."""
+    if at is None:
+        return None
+    code, instruction = at[-2:]
+    return place_of(code, instruction)
+
+
+def _through(cut: Severed | Exit) -> str:
+    return f"through {cut.name}" if cut.name else ""

@@ -1,0 +1,153 @@
+"""The user's source code around a tape: what the names in it stand for, and where they were assigned.
+
+Only reports look here, after the fact, and only for what the tape itself cannot have seen: that a name was bound again, or
+that a value was computed before the `with` block. Where there is no source to read, nothing is found.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import cache
+from types import FrameType
+from typing import Any
+
+from gradtape.core.callsite import Place, user_frame
+
+
+class Surroundings:
+    """The function (or module) in whose code a tape was entered, and the frame in which it runs, if it still does."""
+
+    def __init__(self, entered: Place | None, frame: FrameType) -> None:
+        self.frame = user_frame(frame)
+        outer: FrameType | None = self.frame
+        while outer is not None and entered is not None and outer.f_code.co_filename != entered.file:
+            outer = outer.f_back
+        self.frame = outer or self.frame
+        self.file = entered.file if entered is not None else self.frame.f_code.co_filename
+        tree = _parsed(self.file)
+        line = entered.line if entered is not None else self.frame.f_lineno
+        self._scope = _innermost(tree, line, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) if tree else None
+        block = _innermost(tree, line, (ast.With,)) if tree and entered is not None else None
+        self.block: Any = block if block is not None and block.lineno <= line <= block.body[0].lineno else None
+        self._function = self._scope.name if isinstance(self._scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else "<module>"
+
+    def names(self, value: Any) -> list[str]:
+        """What the frame calls a value: its own names first, then ``name.attribute``."""
+        scopes = (self.frame.f_locals, self.frame.f_globals)
+        found = [name for scope in scopes for name, other in list(scope.items()) if other is value]
+        if not found:
+            for scope in scopes:
+                for name, other in list(scope.items()):
+                    held = getattr(other, "__dict__", None)
+                    if type(held) is dict and not name.startswith("_"):
+                        found += [f"{name}.{attribute}" for attribute, inner in list(held.items()) if inner is value]
+        return list(dict.fromkeys(found))
+
+    def assignments(self) -> Iterator[tuple[set[str], set[str], int]]:
+        """``(names assigned, names read, line)`` of each assignment in the scope, in the order of lines."""
+        if self._scope is None:
+            return
+        nodes = (n for n in _inside(self._scope) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr)))
+        for node in sorted(nodes, key=lambda n: n.lineno):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            assigned = {text for target in targets for text in _mentioned(target, ast.Store)}
+            read = set(_mentioned(node.value, ast.Load)) if node.value is not None else set()
+            yield assigned, read | (assigned if isinstance(node, ast.AugAssign) else set()), node.lineno
+
+    def place(self, line: int) -> Place:
+        return Place(self.file, line, self._function)
+
+    def is_in_block(self, line: int) -> bool:
+        return self.block is not None and self.block.lineno <= line <= (self.block.end_lineno or self.block.lineno)
+
+    def rebound(self, value: Any) -> Place | None:
+        """Where a name of ``value`` was assigned something that was computed from the name itself."""
+        names = set(self.names(value))
+        lines = [line for assigned, read, line in self.assignments() if names & assigned & read]
+        return self.place(lines[-1]) if lines else None
+
+    def computed(self, value: Any) -> tuple[Place | None, bool]:
+        """Where ``value`` was assigned, and whether that is in the block."""
+        names = set(self.names(value))
+        lines = [line for assigned, _, line in self.assignments() if names & assigned]
+        return (self.place(lines[-1]), self.is_in_block(lines[-1])) if lines else (None, False)
+
+    def lines_behind(self, value: Any) -> set[int]:
+        """The lines of all assignments that a name of ``value`` can have come from."""
+        names, lines = set(self.names(value)), set()
+        assignments = list(self.assignments())
+        while found := {i for i, (assigned, _, line) in enumerate(assignments) if line not in lines and names & assigned}:
+            lines |= {assignments[i][2] for i in found}
+            names = names.union(*(assignments[i][1] for i in found))
+        return lines
+
+    def read_before(self, value: Any) -> Place | None:
+        """Where ``value`` was used, before the block, for something that the block uses."""
+        if self.block is None:
+            return None
+        used = {text for statement in self.block.body for text in _mentioned(statement, ast.Load)}
+        names = set(self.names(value))
+        firsts: dict[str, int] = {}  # a name that was computed from the value, and the line of the first step
+        for assigned, read, line in self.assignments():
+            if line >= self.block.lineno:
+                break
+            origin = next((firsts[name] for name in read if name in firsts), line if names & read else None)
+            for name in assigned - names:
+                if origin is None:
+                    firsts.pop(name, None)
+                else:
+                    firsts[name] = origin
+        lines = [line for name, line in firsts.items() if name in used]
+        return self.place(lines[0]) if lines else None
+
+    def stopped(self, value: Any) -> Place | None:
+        """Where ``value`` was assigned, if that is inside a `stop_recording` block."""
+        names = set(self.names(value))
+        lines = [line for assigned, _, line in self.assignments() if names & assigned]
+        for node in _inside(self._scope) if self._scope is not None else ():
+            if isinstance(node, ast.With) and "stop_recording" in ast.unparse(node.items[0].context_expr):
+                inner = [line for line in lines if node.lineno <= line <= (node.end_lineno or node.lineno)]
+                if inner:
+                    return self.place(inner[-1])
+        return None
+
+
+@cache
+def _parse(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _parsed(file: str) -> ast.Module | None:
+    text = "".join(linecache.getlines(file))
+    return _parse(text) if text else None
+
+
+def _innermost(tree: Any, line: int, kinds: tuple) -> Any:
+    """The smallest node of these kinds that contains a line."""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, kinds)]
+    around = [n for n in nodes if isinstance(n, ast.Module) or n.lineno <= line <= n.end_lineno]
+    return max(around, key=lambda n: getattr(n, "lineno", 0), default=None)
+
+
+def _inside(scope: Any) -> Iterator[Any]:
+    """The nodes of a function or module, without those of the functions in it."""
+    pending = list(ast.iter_child_nodes(scope))
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def _mentioned(node: ast.AST, how: type) -> Iterator[str]:
+    """The names, and attributes of names, that a piece of code reads (`ast.Load`) or assigns (`ast.Store`)."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, how):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, how) and isinstance(inner.value, ast.Name):
+            yield f"{inner.value.id}.{inner.attr}"

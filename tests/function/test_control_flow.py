@@ -1,0 +1,299 @@
+"""Loops and branches that are part of a compiled program do what eager code does, and so do their derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.function import function as _function
+
+pytest.importorskip("jax")
+X = tf.constant([0.5, -1.0, 2.0], tf.float64)
+
+
+def function(f):
+    return _function(f, autograph=False, jit_compile=True)
+
+
+def arrays(structure):
+    return [None if t is None else tf.convert_to_tensor(t).numpy() for t in tf.nest.flatten(structure)]
+
+
+def agree(make, *args, rtol=1e-9):
+    """What ``make(wrap)`` gives with functions as they are and compiled; unconnected gradients may be zeros there."""
+    eager, compiled = arrays(make(lambda f: f)(*args)), arrays(make(function)(*args))
+    assert len(eager) == len(compiled)
+    for a, b in zip(eager, compiled):
+        if a is None:
+            assert b is None or not b.any()
+        else:
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            np.testing.assert_allclose(b, a, rtol, 1e-12)
+
+
+def gradients(f, *others, unconnected="none"):
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return y, tape.gradient(y, [x, *others], unconnected_gradients=unconnected)
+
+    return run
+
+
+def second(f, *others):
+    def run(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            _, g = gradients(f, *others, unconnected="zero")(x)
+        return g, outer.gradient(g, [x, *others])
+
+    return run
+
+
+W = tf.Variable([0.3, -0.2, 0.1], dtype=tf.float64)
+C = tf.constant([1.5, 0.5, -0.7], tf.float64)
+
+
+def step(h, row):
+    return tf.tanh(h * W + row * C) + 0.1 * h
+
+
+def rows(x, count=20):
+    return tf.cast(tf.linspace(-1.0, 1.0, count), x.dtype)[:, None] * x
+
+
+PROGRAMS = {
+    "cond": lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: x**3.0 * W, lambda: tf.sin(x) * C),
+    "cond that ignores": lambda x: tf.cond(x[0] > 0.0, lambda: x * W, lambda: tf.ones_like(x)),
+    "cond nested": lambda x: tf.cond(
+        x[0] > 0.0, lambda: tf.cond(x[1] > 0.0, lambda: x * W, lambda: x**2.0 * W), lambda: tf.exp(x)
+    ),
+    "case": lambda x: tf.case(
+        [(x[0] > 1.0, lambda: x * W), (x[2] > 1.0, lambda: x**2.0 * C * W)], default=lambda: tf.exp(x)
+    ),
+    "switch_case": lambda x: tf.switch_case(
+        tf.cast(x[2], tf.int32), [lambda: x * W, lambda: x**2.0, lambda: x**3.0 * W], default=lambda: -x
+    ),
+    "while": lambda x: tf.while_loop(lambda y: tf.reduce_sum(y * y) < 100.0, lambda y: (y * 1.2 + 0.1 * W * y**2.0,), (x,))[0],
+    "while at most": lambda x: tf.while_loop(
+        lambda n, y: tf.reduce_sum(y * y) < 100.0, lambda n, y: (n + 1, y * 1.2 + W * C), (0, x), maximum_iterations=5
+    )[1],
+    "while counted": lambda x: tf.while_loop(lambda n, y: n < 20, lambda n, y: (n + 1, step(y, x)), (0, x))[1],
+    "while, no step": lambda x: tf.while_loop(lambda y: y[0] > 1e3, lambda y: (y * W,), (x,))[0],
+    "scan": lambda x: tf.scan(step, rows(x), tf.zeros_like(x)),
+    "scan from the first": lambda x: tf.scan(step, rows(x)),
+    "scan backwards": lambda x: tf.scan(step, rows(x), reverse=True),
+    "map_fn": lambda x: tf.map_fn(lambda row: tf.sin(row * W) * row, rows(x)),
+    "foldl": lambda x: tf.foldl(step, rows(x)),
+    "foldr": lambda x: tf.foldr(step, rows(x), x),
+    "cond in a loop": lambda x: tf.foldl(
+        lambda h, row: tf.cond(tf.reduce_sum(row) > 0.0, lambda: step(h, row), lambda: h * W + tf.sin(row)), rows(x), x
+    ),
+    "loop in a loop": lambda x: tf.foldl(
+        lambda h, row: tf.while_loop(lambda y: tf.reduce_sum(y * y) < 3.0, lambda y: (y * 1.5 + W * row + 0.1,), (h,))[0] * 0.5,
+        rows(x),
+        x,
+    ),
+    "loop in a cond": lambda x: tf.cond(x[0] > 0.0, lambda: tf.foldl(step, rows(x)), lambda: x * W),
+}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["plus", "minus"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_and_gradients(name, sign):
+    f = PROGRAMS[name]
+    agree(lambda wrap: wrap(f), X * sign)
+    agree(lambda wrap: wrap(gradients(f, W)), X * sign)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_from_outside(name):
+    f = PROGRAMS[name]
+    agree(lambda wrap: gradients(wrap(f), W), X)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_second_order(name):
+    agree(lambda wrap: wrap(second(PROGRAMS[name], W)), X, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["cond", "while", "while counted", "scan", "cond in a loop"])
+def test_second_order_from_outside(name):
+    agree(lambda wrap: second(wrap(PROGRAMS[name]), W), X, rtol=1e-7)
+
+
+# State
+
+
+def test_variables_assigned_in_branches():
+    def make(wrap):
+        v, w, n = tf.Variable(1.0), tf.Variable([1.0, 2.0]), tf.Variable(0)
+
+        def body(x):
+            def one():
+                v.assign_add(x)
+                return w * v
+
+            def other():
+                w.assign(w * 2.0)
+                n.assign_add(1)
+                return w - 1.0
+
+            return tf.cond(x > 0.0, one, other) + v
+
+        f = wrap(body)
+        return lambda *xs: [(f(x), v.read_value(), w.read_value(), n.read_value()) for x in xs]
+
+    agree(make, *(tf.constant(x) for x in (1.0, -1.0, 2.0, -3.0)))
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_variables_assigned_in_loops(count):
+    def make(wrap):
+        total, power, seen = tf.Variable(0.0), tf.Variable([1.0, 1.0]), tf.Variable(0)
+
+        def body(n, x):
+            total.assign_add(tf.reduce_sum(x * power))
+            power.assign(power * 0.9)
+            seen.assign_add(1)
+            return n + 1, x + total
+
+        def run(limit, x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.while_loop(lambda n, x: n < limit, body, (0, x))[1]
+            return y, tape.gradient(y, [x, total, power])
+
+        f, g = wrap(run), wrap(lambda x: run(count, x))
+        return lambda limit, x: [
+            (f(limit, x), g(x), total.read_value(), power.read_value(), seen.read_value()) for _ in range(2)
+        ]
+
+    agree(make, tf.constant(count), tf.constant([0.1, 0.2]), rtol=1e-5)
+
+
+def test_a_condition_may_read_what_the_body_assigns():
+    def make(wrap):
+        left = tf.Variable(5.0)
+
+        def body(x):
+            left.assign_sub(1.0)
+            return (x * 1.5,)
+
+        f = wrap(lambda x: tf.while_loop(lambda x: left > 0.0, body, (x,))[0])
+        return lambda x: (f(x), left.read_value(), f(x))
+
+    agree(make, X)
+
+
+def test_a_call_that_fails_changes_nothing():
+    v = tf.Variable(1.0)
+
+    def body(x):
+        v.assign(5.0)
+        return tf.cond(x > 0.0, lambda: x, lambda: tf.constant(1))
+
+    with pytest.raises(TypeError, match="true_fn and false_fn arguments to tf.cond must have the same number, type"):
+        function(body)(tf.constant(1.0))
+    assert float(v) == 1.0
+
+
+# Arrays of tensors
+
+
+ARRAYS = {
+    "write": lambda x: tf.while_loop(
+        lambda n, a: n < 20, lambda n, a: (n + 1, a.write(n, x * tf.cast(n, x.dtype) * W)), (0, tf.TensorArray(x.dtype, 20))
+    )[1].stack(),
+    "write, shape given": lambda x: tf.while_loop(
+        lambda n, a: n < 20, lambda n, a: (n + 2, a.write(n, x * W)), (0, tf.TensorArray(x.dtype, 20, element_shape=(3,)))
+    )[1].concat(),
+    "read": lambda x: tf.while_loop(
+        lambda n, h, a: n < tf.cast(x[2] * 10.0, tf.int32),
+        lambda n, h, a: (n + 1, step(h, a.read(n)), a),
+        (0, x, tf.TensorArray(x.dtype, 20, clear_after_read=False).unstack(rows(x))),
+    )[1],
+    "read and write": lambda x: tf.while_loop(
+        lambda n, a: n < 20,
+        lambda n, a: (n + 1, a.write(n, a.read(n - 1) * W + x)),
+        (1, tf.TensorArray(x.dtype, 20, clear_after_read=False).write(0, x)),
+    )[1].gather([3, 7, 1]),
+    "branch": lambda x: tf.cond(
+        x[0] > 0.0, lambda: tf.TensorArray(x.dtype, 2).write(0, x).write(1, x * W),
+        lambda: tf.TensorArray(x.dtype, 2).unstack(tf.stack([x, x])),
+    ).stack(),
+    "at a traced index": lambda x: tf.TensorArray(x.dtype, 3).write(tf.cast(x[2], tf.int32), x * W).stack(),
+    "scatter": lambda x: tf.TensorArray(x.dtype, 3).scatter(tf.cast(x[2:], tf.int32), [x * W]).stack(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_tensors(name):
+    f = ARRAYS[name]
+    agree(lambda wrap: wrap(gradients(f, W)), X)
+    agree(lambda wrap: wrap(second(f, W)), X)
+
+
+def test_the_size_of_an_array_in_a_loop():
+    f = function(
+        lambda n: tf.while_loop(
+            lambda i, a: i < n, lambda i, a: (i + a.size(), a.write(i, 1.0)), (0, tf.TensorArray("float32", 4))
+        )[0]
+    )
+    assert int(f(tf.constant(3))) == 4
+
+
+# How often
+
+
+def traced(f):
+    calls = []
+
+    def body(*args):
+        calls.append(1)
+        return f(*args)
+
+    return body, calls
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_second_call_does_not_trace(name):
+    body, calls = traced(gradients(PROGRAMS[name], W))
+    f = function(body)
+    f(X)
+    count = len(calls)
+    f(X * 0.9)
+    f(-X)
+    assert len(calls) == count
+
+
+def test_a_loop_that_takes_more_steps_than_ever_is_made_anew():
+    v = tf.Variable(0.0)
+
+    def run(limit, x):
+        v.assign_add(1.0)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda n, y: n < limit, lambda n, y: (n + 1, tf.sin(y) * 1.1), (0, x))[1]
+        return tape.gradient(y, x)
+
+    body, calls = traced(run)
+    f = function(body)
+    for limit, count in ((5, 1), (30, 1), (33, 2), (64, 2), (20, 2), (300, 3), (512, 3)):
+        np.testing.assert_allclose(f(tf.constant(limit), X).numpy(), run(limit, X).numpy(), 1e-9)
+        assert (len(calls), f.experimental_get_tracing_count()) == (count, count)
+    assert float(v) == 14.0
+
+
+def test_also_one_inside_another_loop_and_under_a_tape_outside():
+    def body(limit, x):
+        def inner(y, row):
+            return tf.while_loop(lambda n, y: n < limit, lambda n, y: (n + 1, tf.sin(y + row) * 1.1), (0, y))[1]
+
+        return tf.cond(x[0] > 0.0, lambda: tf.foldl(inner, rows(x), x), lambda: x)
+
+    for limit in (3, 40, 70):
+        agree(lambda wrap, limit=limit: gradients(lambda x: wrap(body)(tf.constant(limit), x)), X)
+        agree(lambda wrap, limit=limit: second(lambda x: wrap(body)(tf.constant(limit), x)), X, rtol=1e-6)
