@@ -1,6 +1,6 @@
 """Every refusal says what was received, and what was expected or how to mend it.
 
-The calls are those that TensorFlow refuses in ``goldens/functions``; the words that it uses are compared there.
+The calls are those that TensorFlow refuses in ``goldens/functions`` and ``goldens/spec.json``; its words are compared there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ import json
 
 import pytest
 from function_calls import FAMILIES, FOLDER, calls, outcome
+from spec import all_cases  # noqa: F401  # registers the cases
+from spec.cases import CASES
+from spec.cases import outcome as spec_outcome
 
 import gradtape as tf
 from gradtape.errors import message, shown
@@ -32,6 +35,11 @@ NOT_OURS = {
     "-tf.SparseTensor([[0,1]],[1.],[3,4])": "Python: the class has no such operator",
     "tf.TypeSpec()": "Python: an abstract class",
     "tf.data.Options().experimental_nothing": "Python: no such attribute",
+    "C1.11 errors_in_grad_fn": "the user's function",
+    "A7.41 errors_in_a_rule_propagate": "the user's function",
+    "D2.6 format_of_a_variable": "Python: the class has no such operator",
+    "D5.5 no_length": "Python: the class has no such operator",
+    "D4.3 slices_have_no_assign_add": "Python: no such attribute",
 }
 """Refusals in somebody else's words, and whose."""
 
@@ -43,13 +51,25 @@ def refusals(family: str) -> dict[str, str]:
     return {call: found["text"] for call, found in outcomes.items() if "error" in found}
 
 
+def lacking(found: dict[str, str]) -> dict[str, str]:
+    """Those that do not say what was received, or neither what was expected nor what to do."""
+    told = {call for call, text in found.items() if "\n  Expected:" in text or "\n  Fix:" in text}
+    return {call: text for call, text in found.items() if call not in told or "\n  Received:" not in text}
+
+
+def check(found: dict[str, str]) -> None:
+    wrong = lacking(found)
+    assert wrong.keys() == found.keys() & NOT_OURS.keys(), "\n".join(f"{call}: {text}" for call, text in wrong.items())
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_refusals_say_what_was_received_and_what_to_do(family):
-    found = refusals(family)
-    lacking = {
-        call: text for call, text in found.items() if "\n  Received:" not in text or not ("\n  Expected:" in text or "\n  Fix:" in text)
-    }
-    assert lacking.keys() == found.keys() & NOT_OURS.keys(), "\n".join(f"{call}: {text}" for call, text in lacking.items())
+    check(refusals(family))
+
+
+def test_so_do_those_of_the_tape_and_of_variables():
+    outcomes = {name: spec_outcome(case.run, tf) for name, case in CASES.items()}
+    check({name: found["text"] for name, found in outcomes.items() if "error" in found})
 
 
 # What was received
@@ -97,3 +117,9 @@ def test_values_are_shown_briefly_whatever_they_are():
     assert shown(object()) == "object"
     assert shown(tf.Variable([1.0], name="w")) == "Variable 'w:0' float32 (1,)"
     assert "Hostile" in shown(Hostile())
+
+
+def test_a_tensor_is_asked_nothing_that_it_refuses(monkeypatch):
+    """Its refusal would have to show it again."""
+    monkeypatch.setattr(tf.Tensor, "name", property(lambda self: pytest.fail("asked for its name")))
+    assert shown(tf.constant(1.0)) == "float32 () 1.0"

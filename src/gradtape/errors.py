@@ -76,11 +76,15 @@ def _outermost() -> Any:
     while (outer := frames[-1].f_back) is not None and outer.f_code.co_filename.startswith(_PACKAGE):
         frames.append(outer)
     frame = frames.pop()
-    while frames and not frame.f_code.co_argcount and any(
-        isinstance(value, types.FunctionType) and value.__code__ is frames[-1].f_code for value in frame.f_locals.values()
-    ):
+    while frames and _wraps(frame, frames[-1]):
         frame = frames.pop()
     return frame
+
+
+def _wraps(frame: Any, inner: Any) -> bool:
+    """Whether a function takes whatever comes, and holds the function that runs in the next frame."""
+    held = (value for value in frame.f_locals.values() if isinstance(value, types.FunctionType))
+    return not frame.f_code.co_argcount and any(function.__code__ is inner.f_code for function in held)
 
 
 def _defaults(frame: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -136,12 +140,13 @@ def _array(x: Any) -> str:
         array = getattr(x, "_array", x)
     except ValueError:  # a ragged or sparse tensor has none
         array = x
-    name = getattr(x, "name", None)
-    kind = "" if array is not x else f"{type(x).__name__} {name!r} " if isinstance(name, str) else f"{type(x).__name__} "
-    elements = ""
+    text = f"{getattr(x.dtype, 'name', x.dtype)} {x.shape}"
     if type(array).__module__ == "numpy" and array.ndim < 2 and array.size <= 4:
-        elements = f" {_BRIEF.repr(array.tolist())}"
-    return f"{kind}{getattr(x.dtype, 'name', x.dtype)} {x.shape}{elements}"
+        text += f" {_BRIEF.repr(array.tolist())}"
+    if array is not x:
+        return text  # a tensor, which has no name to ask for
+    name = getattr(x, "name", None)
+    return f"{type(x).__name__} {name!r} {text}" if isinstance(name, str) else f"{type(x).__name__} {text}"
 
 
 def dims(shape: tuple[int, ...]) -> str:

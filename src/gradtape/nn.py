@@ -32,8 +32,9 @@ __all__ = [
     "all_candidate_sampler", "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "batch_norm_with_global_normalization", "batch_normalization", "bias_add", "collapse_repeated", "compute_accidental_hits",
     "compute_average_loss", "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
-    "conv_transpose", "convolution", "crelu", "ctc_loss", "ctc_unique_labels", "depth_to_space", "depthwise_conv2d",
-    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dilation2d", "dot_product_attention", "dropout",
+    "conv_transpose", "convolution", "crelu", "ctc_beam_search_decoder", "ctc_greedy_decoder", "ctc_loss",
+    "ctc_unique_labels", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input", "dilation2d", "dot_product_attention", "dropout",
     "elu", "embedding_lookup", "embedding_lookup_sparse", "erosion2d", "experimental", "fixed_unigram_candidate_sampler",
     "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler",
     "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn", "max_pool", "max_pool1d", "max_pool2d",
@@ -479,6 +480,24 @@ def ctc_loss(
 ) -> Tensor:  # fmt: skip
     """-log of the probability of all alignments of label sequences with logits; one loss per example."""
     return _losses.ctc_loss(labels, logits, label_length, logit_length, time_major=logits_time_major, blank=blank_index)
+
+
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
+) -> tuple[list, Tensor]:
+    """The labels of the best class of each frame, as sparse matrices in a list, and minus the sum of their logits."""
+    from gradtape.ops import ctc_decoders
+
+    return ctc_decoders.greedy(inputs, sequence_length, merge_repeated, blank_index)
+
+
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list, Tensor]:
+    """The likeliest label sequences, one sparse matrix per place, and log of their probabilities; the last class is blank."""
+    from gradtape.ops import ctc_decoders
+
+    return ctc_decoders.beam_search(inputs, sequence_length, beam_width, top_paths)
 
 
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

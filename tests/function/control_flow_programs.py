@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
-HEADER = '''import gradtape as tf
+HEADER = """import gradtape as tf
 
 
 def leaning(a, b):
@@ -13,17 +14,17 @@ def leaning(a, b):
     return tf.tanh(b)
 
 
-'''
+"""
 SIGNATURE = "(a, b, n, rows)"
 
 
 class Generator:
     """Writes one function of ``a`` and ``b`` (float64), ``n`` (int32) and ``rows`` (float64, along the first axis)."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, size: int) -> None:
         self._random = random.Random(seed)
         self._count = 0
-        self._budget = 7  # statements
+        self._budget = size  # statements that are left
 
     def source(self, name: str) -> str:
         lines = [f"def {name}{SIGNATURE}:", *self._block(1, loop=False), "    return a, b"]
@@ -122,8 +123,8 @@ class Generator:
         return self._random.choice(options)
 
 
-def module(seeds: list[int]) -> str:
+def module(seeds: Iterable[int], size: int) -> str:
     """The source of a module with one function for each seed, and ``run``, which calls all of them."""
-    functions = [Generator(seed).source(f"program_{seed}") for seed in seeds]
+    functions = [Generator(seed, size).source(f"program_{seed}") for seed in seeds]
     calls = ", ".join(f"program_{seed}{SIGNATURE}" for seed in seeds)
     return HEADER + "\n\n".join(functions) + f"\n\ndef run{SIGNATURE}:\n    return [{calls}]\n"

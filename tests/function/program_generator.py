@@ -301,6 +301,11 @@ class Program:
                 return value
         raise Refused
 
+    def precisions(self) -> set[str]:
+        """The dtypes that it computes in."""
+        casts = {name.removeprefix("to ") for name, _, _ in self.steps if name.startswith("to float")}
+        return casts | {self.unused.dtype.name}
+
     def variables(self) -> list[tf.Variable]:
         return [tf.Variable(a) for a in self.initial]
 

@@ -297,3 +297,189 @@ def test_also_one_inside_another_loop_and_under_a_tape_outside():
     for limit in (3, 40, 70):
         agree(lambda wrap, limit=limit: gradients(lambda x: wrap(body)(tf.constant(limit), x)), X)
         agree(lambda wrap, limit=limit: second(lambda x: wrap(body)(tf.constant(limit), x)), X, rtol=1e-6)
+
+
+# Random numbers
+
+DRAWING = {
+    "loop": lambda x: tf.foldl(lambda h, row: h * 0.5 + row * normal() + uniform(), rows(x), x) + normal(),
+    "loop in a loop": lambda x: tf.foldl(
+        lambda h, row: tf.foldl(lambda g, part: g + part * uniform(), rows(row, 18), h) * uniform(), rows(x), x
+    ),
+    "branch": lambda x: tf.cond(x[0] > 0.0, lambda: x * uniform(), lambda: x),
+    "dropout": lambda x: tf.foldl(lambda h, row: h + tf.nn.dropout(row, 0.5), rows(x), x),
+}
+
+
+def normal():
+    return tf.random.normal([3], dtype=tf.float64)
+
+
+def uniform():
+    return tf.random.uniform([], dtype=tf.float64)
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_random_numbers_are_those_of_eager_code(name):
+    def make(wrap):
+        f = wrap(gradients(DRAWING[name]))
+        f(X)
+
+        def run(x):
+            tf.random.set_seed(7)
+            return [f(x) for _ in range(3)]
+
+        return run
+
+    agree(make, X)
+
+
+# Derivatives of every kind
+
+
+def jacobian(f):
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.jacobian(y, x)
+
+    return run
+
+
+def tangent(f):
+    def run(x):
+        with tf.autodiff.ForwardAccumulator(x, x + 1.0) as accumulator:
+            y = f(x)
+        return accumulator.jvp(y)
+
+    return run
+
+
+KINDS = {
+    "jacobian": jacobian,
+    "forward": tangent,
+    "forward over reverse": lambda f: tangent(lambda x: gradients(f)(x)[1][0]),
+    "third order": lambda f: second(lambda x: gradients(f, unconnected="zero")(x)[1][0]),
+    "persistent": lambda f: lambda x: persistent(f, x),
+    "vectorized_map": lambda f: lambda x: tf.vectorized_map(f, rows(x, 3)),
+    "recompute_grad": lambda f: gradients(tf.recompute_grad(f)),
+}
+
+
+def persistent(f, x):
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+        z = y * y
+    return [tape.gradient(target, source) for target in (y, z) for source in (x, y, W)]
+
+
+@pytest.mark.parametrize("name", ["cond", "while", "scan", "cond in a loop"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_derivatives_of_every_kind(kind, name, caplog):
+    agree(lambda wrap: wrap(KINDS[kind](PROGRAMS[name])), X, rtol=1e-6)
+
+
+def test_a_tape_inside_the_body():
+    def body(h, row):
+        (g,) = gradients(lambda h: tf.reduce_sum(tf.sin(h * W) * row))(h)[1]
+        return h - 0.1 * g
+
+    agree(lambda wrap: wrap(gradients(lambda x: tf.foldl(body, rows(x), x), W)), X)
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["tape inside", "tape outside"])
+def test_tensors_from_outside_get_their_gradients(inside):
+    c = tf.constant([2.0, -1.0, 0.5], tf.float64)
+
+    def f(x):
+        d = c * x[0]
+        return tf.foldl(lambda h, row: tf.cond(row[0] > 0.0, lambda: tf.sin(h * c + d), lambda: h * d), rows(x), x)
+
+    def watching(f):
+        def run(x):
+            with tf.GradientTape() as tape:
+                tape.watch([x, c])
+                y = f(x)
+            return tape.gradient(y, [x, c])
+
+        return run
+
+    if inside:
+        agree(lambda wrap: wrap(watching(f)), X)
+    else:  # a function that reads a watched tensor runs eagerly under a tape outside
+        agree(lambda wrap: watching(wrap(f) if wrap is not function else _function(f, autograph=False)), X)
+
+
+def test_custom_gradients_in_a_body():
+    @tf.custom_gradient
+    def steep(x):
+        return x * x, lambda g: 5.0 * g * x
+
+    agree(lambda wrap: wrap(gradients(lambda x: tf.foldl(lambda h, row: 0.1 * steep(h) + row, rows(x), x))), X)
+    agree(lambda wrap: wrap(second(lambda x: tf.cond(x[0] > 0.0, lambda: steep(x), lambda: x))), X)
+
+
+# Bad input
+
+
+def test_branches_must_agree():
+    structure = function(lambda x: tf.cond(x[0] > 0.0, lambda: (x, x), lambda: x))
+    with pytest.raises((TypeError, ValueError), match="must have the same number, type, and overall structure"):
+        structure(X)
+    kinds = function(lambda x: tf.switch_case(tf.cast(x[2], tf.int32), [lambda: x, lambda: tf.constant(1)]))
+    with pytest.raises(TypeError, match=r"branches\[0\] and branches\[1\] arguments to tf.switch_case must have the same"):
+        kinds(X)
+
+
+def test_branches_of_different_shapes_run_eagerly(caplog):
+    f = _function(lambda x: tf.cond(x[0] > 0.0, lambda: x, lambda: x[:1]), autograph=False)
+    assert [f(X).shape, f(-X).shape] == [(3,), (1,)]
+    assert "cond with results of the shapes (3,) and (1,)" in caplog.text
+
+
+def loop_until(x, body, value, **options):
+    return tf.while_loop(lambda n, y: n < tf.cast(x[2] * 10.0, tf.int32), lambda n, y: (n + 1, body(y)), (0, value), **options)
+
+
+def test_loop_variables_must_stay_what_they_are(caplog):
+    def grow(y):
+        return tf.concat([y, y], 0)
+
+    with pytest.raises(ValueError, match=r"enters the loop with shape \(1,\), but has shape \(2,\) after one iteration"):
+        function(lambda x: loop_until(x, grow, x[:1]))(X)
+    with pytest.raises(TypeError, match="enters the loop with type tf.float64 but has type tf.int32 after 1 iteration"):
+        function(lambda x: loop_until(x, lambda y: tf.cast(y, tf.int32), x))(X)
+    with pytest.raises(ValueError, match="don't have the same nested structure"):
+        function(lambda x: loop_until(x, lambda y: (y, y), x))(X)
+    small = X * 0.2
+    f = _function(lambda x: loop_until(x, grow, x[:1], shape_invariants=(None, tf.TensorShape([None])))[1], autograph=False)
+    assert f(small).shape == (16,)
+    assert "shape_invariants" in caplog.text
+
+
+def test_conditions_must_be_scalar_truth_values():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected bool"):
+        function(lambda x: tf.while_loop(lambda y: tf.cast(y[0], tf.int32), lambda y: (y,), (x,)))(X)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be a scalar"):
+        function(lambda x: tf.while_loop(lambda y: y > 0.0, lambda y: (y,), (x,)))(X)
+
+
+def test_random_numbers_in_a_loop_of_unknown_length_run_eagerly(caplog):
+    f = _function(lambda x: tf.while_loop(lambda y: y[2] < 9.0, lambda y: (y * (2.0 + uniform()),), (x,))[0], autograph=False)
+    assert float(f(X)[2]) > 9.0
+    assert "random numbers in a loop of unknown length" in caplog.text
+
+
+def test_a_count_that_python_needs_is_written_out():
+    def f(x):
+        return tf.while_loop(lambda n, y: n < 20, lambda n, y: (n + 1, y * [1.1, 0.9][int(n) % 2]), (0, x))[1]
+
+    agree(lambda wrap: wrap(gradients(f)), X)
+
+
+def test_known_conditions_run_plainly():
+    f = function(lambda x: tf.reshape(x, [-1, int(tf.while_loop(lambda n: n < 3, lambda n: (n + 2,), (1,))[0])]))
+    assert f(X).shape == (1, 3)
+    assert function(lambda x: tf.cond(tf.constant(True), lambda: x, lambda: 1 / 0))(X).shape == (3,)

@@ -165,6 +165,13 @@ def test_methods_have_their_own_programs_per_instance():
     assert float(Counter(1.0).add(tf.constant(1.0))) == 2.0  # nothing but the method holds the instance
 
 
+def test_a_concrete_function_keeps_its_instance_alive():
+    concrete = Counter(5.0).add.get_concrete_function(TensorSpec([], tf.float32))
+    gc.collect()
+    assert float(concrete(tf.constant(1.0))) == 6.0
+    assert "first call" in str(Counter(1.0).add.explain(tf.constant(1.0)))
+
+
 def test_programs_die_with_the_instance():
     counter = Counter(0.0)
     counter.add(tf.constant(1.0))

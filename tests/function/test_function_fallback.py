@@ -28,7 +28,7 @@ SHAPES_OF_VALUES = {
 @pytest.mark.parametrize("name", SHAPES_OF_VALUES)
 def test_it_runs_eagerly_and_says_so_once(name, caplog):
     body = SHAPES_OF_VALUES[name]
-    f = function(body)
+    f = function(body, autograph=False)
     with caplog.at_level(logging.WARNING, "gradtape"):
         for x in (X, -X + 1.0, X):
             np.testing.assert_array_equal(f(x).numpy(), tf.convert_to_tensor(body(x)).numpy())
@@ -42,7 +42,7 @@ def test_it_runs_eagerly_and_says_so_once(name, caplog):
 def test_with_jit_compile_it_is_an_error(name):
     kind = tf.errors.OperatorNotAllowedInGraphError if name == "__bool__" else tf.errors.InvalidArgumentError
     with pytest.raises(kind, match="Detected unsupported operations when trying to compile"):
-        function(SHAPES_OF_VALUES[name], jit_compile=True)(X)
+        function(SHAPES_OF_VALUES[name], jit_compile=True, autograph=False)(X)
 
 
 def test_gradients_flow_where_it_runs_eagerly(caplog):

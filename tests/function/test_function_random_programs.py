@@ -94,12 +94,13 @@ def across(group: int) -> tuple[list, list]:
     return run.derivatives(forward, run.inputs, run.unused, run.rows), run.variables
 
 
-def same(received: Any, expected: Any, what: str, way: Any = inside) -> None:
+def same(received: Any, expected: Any, program: Program, what: str, way: Any = inside) -> None:
     """Structures, Nones, dtypes and shapes exactly, numbers up to rounding.
 
     A call that is one record has dense gradients. Where nothing used one of its results, that contributes zeros, as in
     TensorFlow; eager code, which has a record for each operation, says None.
     """
+    what = f"{what} of {program}"
     tf.nest.assert_same_structure(received, expected)
     for a, b in zip(tf.nest.flatten(received), tf.nest.flatten(expected)):
         if b is None and a is not None and way is across:
@@ -108,13 +109,14 @@ def same(received: Any, expected: Any, what: str, way: Any = inside) -> None:
         assert (a is None) == (b is None), f"{what}: {a} instead of {b}"
         if b is not None:
             assert way is not inside or type(a) is type(b), f"{what}: {type(a)} instead of {type(b)}"
-            close(*(np.asarray(tf.convert_to_tensor(t).numpy()) for t in (a, b)), what)
+            tolerance = max(TOLERANCE[name] for name in program.precisions())
+            close(*(np.asarray(tf.convert_to_tensor(t).numpy()) for t in (a, b)), tolerance, what)
 
 
-def close(x: np.ndarray, y: np.ndarray, what: str) -> None:
+def close(x: np.ndarray, y: np.ndarray, tolerance: float, what: str) -> None:
     assert (x.dtype, x.shape) == (y.dtype, y.shape), what
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
-    x, y, tolerance = x.astype(wide), y.astype(wide), TOLERANCE.get(x.dtype.name, 0)
+    x, y, tolerance = x.astype(wide), y.astype(wide), tolerance if x.dtype.kind not in "biu" else 0
     np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * max(1.0, np.abs(y).max(initial=0)), err_msg=what)
 
 
@@ -132,8 +134,8 @@ def check(group: int, way: Any) -> None:
     results, variables = way(group)
     for program, got, right, own, theirs in zip(programs(group), results, expected, variables, after):
         for a, b, what in zip(got, right, ("the result", "the gradients", "the second derivatives")):
-            same(a, b, f"{what} of {program}", way)
-        same([v.value() for v in own], [v.value() for v in theirs], f"the variables of {program}")
+            same(a, b, program, what, way)
+        same([v.value() for v in own], [v.value() for v in theirs], program, "the variables")
 
 
 WAYS = [(inside, inside, inside, outside, across)[group % 5] for group in range(PROGRAMS // TOGETHER)]

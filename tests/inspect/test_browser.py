@@ -166,16 +166,16 @@ def test_groups_close_and_open(opened, tmp_path):
     everything = view.evaluate("gradtape.view.boxes.length")
     view.click('#group [data-value="1"]')
     lines = view.evaluate("gradtape.view.boxes.length")
-    view.click('#group [data-value="3"]')
-    modules = view.evaluate("gradtape.view.boxes.length")
-    assert modules < lines < everything
+    view.click('#group [data-value="4"]')
+    files = view.evaluate("gradtape.view.boxes.length")
+    assert files < lines < everything
     group = view.evaluate("gradtape.view.boxes.find((box) => !box.single).id")
     view.evaluate("(id) => gradtape.select(gradtape.view.boxes.find((box) => box.id === id))", group)
     view.click("#open-group")
-    assert view.evaluate("gradtape.view.boxes.length") > modules
+    assert view.evaluate("gradtape.view.boxes.length") > files
     view.evaluate("gradtape.reveal(gradtape.tape.nodes.findIndex((n) => n.name === 'relu'))")
-    view.get_by_role("button", name="Close").last.click()
-    assert view.evaluate("gradtape.view.boxes.length") == modules
+    view.get_by_role("button", name="Close").first.click()
+    assert view.evaluate("gradtape.view.boxes.length") == files
 
 
 def test_search_finds_ops_by_name_and_line(opened, tmp_path):

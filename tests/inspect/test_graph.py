@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 import gradtape as tf
 from gradtape.inspect.findings import findings
-from gradtape.inspect.gradients import time_forward, traversed
+from gradtape.inspect.gradients import replay, traversed
 from gradtape.inspect.graph import CONSTANT, OP, VARIABLE, WATCHED, read
 from gradtape.inspect.statistics import dead_units, describe
 
@@ -55,13 +55,51 @@ def test_nodes_and_edges():
 def test_a_trace_adds_values_places_and_times_to_the_same_graph():
     plain, traced = network()[0], network(trace=True)[0]
     one, two = read(plain), read(traced)
-    time_forward(traced, two)
+    replay(traced, two)
     assert kinds(one) == kinds(two)
     assert all(node.place is None for node in one.nodes)
     assert all(node.place.file == __file__ and node.place.function == "network" for node in two.ops)
     assert all(output.value is not None for node in two.nodes for output in node.outputs)
     assert all(node.forward_seconds > 0 for node in two.ops)
     assert not two.traced <= one.traced
+
+
+def test_a_replay_fills_in_the_values_that_were_not_kept():
+    tape, _, _ = network()
+    graph = read(tape)
+    assert any(output.value is None for node in graph.ops for output in node.outputs)
+    replay(tape, graph)
+    values = [output.value for node in graph.nodes for output in node.outputs]
+    assert values == [output.value for node in read(network(trace=True)[0]).nodes for output in node.outputs]
+
+
+class Dense(tf.Module):
+    def __init__(self, name):
+        super().__init__(name)
+        with self.name_scope:
+            self.kernel = tf.Variable(tf.ones((3, 3)), name="kernel")
+            self.bias = tf.Variable(tf.zeros(3), name="bias")
+
+    def __call__(self, x):
+        y = x @ self.kernel
+        for _ in range(2):
+            y = tf.tanh(y)
+        first, second = tf.split(y + self.bias, [1, 2], axis=1)
+        return tf.concat([second, first], axis=1)
+
+
+def test_ops_belong_to_the_module_whose_variables_their_call_reads():
+    layers = [Dense("first"), Dense("second")]
+    scale = tf.Variable(2.0, name="scale")
+    with tf.GradientTape(trace=True) as tape:
+        x = tf.ones((2, 3))
+        for layer in layers:
+            x = layer(x)
+        x = tf.reduce_sum(tf.exp(x)) * scale
+    modules = [(node.name, node.module) for node in traversed(tape, x).ops]
+    each = ["matmul", "tanh", "tanh", "add", "split", "concatenate"]
+    names = [*((op, "first") for op in each), *((op, "second") for op in each), ("exp", ""), ("sum", ""), ("multiply", "")]
+    assert modules == names
 
 
 def test_bytes_are_those_of_the_records():
@@ -223,6 +261,16 @@ def test_vanishing_and_exploding_gradients_are_found():
         for _ in range(9):
             y = y * 10.0
     assert "Exploding gradient" in found(tape, y)["exploding"].title
+
+
+def test_a_gradient_of_zeros_is_found():
+    x = tf.Variable([-1.0, -2.0], name="x")
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(tf.nn.relu(x))
+    every = found(tape, y)
+    assert every["zero"].title == "Gradient exactly zero for 1 source"
+    assert every["zero"].text.startswith("x: connected")
+    assert "vanishing" not in every
 
 
 def test_dead_units_and_memory_are_found():

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from page_data import data_of
 
 from gradtape.core.tape import GradientTape
 from gradtape.inspect import view
-from tests.inspect.test_page import data_of
 
 TRAIN = """
 import sys
@@ -39,7 +39,7 @@ def script(tmp_path):
 
 def run(tmp_path, *arguments):
     """Run in this process, to a page in the temporary folder."""
-    return view.main(["view", *arguments, "--no-open", "--output", str(tmp_path / "out.html")])
+    return view.main(["view", "--no-open", "--output", str(tmp_path / "out.html"), *arguments])
 
 
 def names(tmp_path):
@@ -106,7 +106,7 @@ def compiled():
 compiled()
 """
     assert run(tmp_path, script(tail)) == 0
-    assert names(tmp_path) == ["train.py:8, first of 6", "train.py:8, last of 6", "train.py:21"]
+    assert names(tmp_path) == ["train.py:8, first of 6", "train.py:8, last of 6", "train.py:20"]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def image_saved_as_bytes():
 def number_as_text():
     w = tf.Variable(2.5)
     with tf.GradientTape(persistent=True) as tape:
-        text = tf.as_string(w * 2.0)  # HERE nondifferentiable
+        text = tf.as_string(w * 2.0)  # HERE dtype
         loss = tf.strings.to_number(text)
     return tape.explain(loss, w)
 

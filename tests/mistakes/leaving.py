@@ -46,7 +46,7 @@ def asarray_for_a_helper_library():
 def numpy_function_without_a_rule():
     w = tf.Variable([3.0, 1.0, 2.0])
     with tf.GradientTape() as tape:
-        smoothed = np.interp(w * 1.0, [0.0, 4.0], [0.0, 1.0])  # HERE left
+        smoothed = np.unwrap(w * 1.0)  # HERE left
         loss = tf.reduce_sum(tf.constant(smoothed, tf.float32))
     assert tape.gradient(loss, w) is None
     return tape.explain(loss, w)

@@ -93,7 +93,6 @@ def no_gradient_for_any_variable():
     try:
         optimizer.apply_gradients([(tape.gradient(loss, w), w)])
     except tf.errors.NoGradientsError as error:
-        assert "argmax" in str(error)
         return error.report
     return None
 

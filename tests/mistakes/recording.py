@@ -30,9 +30,8 @@ def regularization_added_outside():
 
 def inner_gradient_outside_the_outer_tape():
     x = tf.Variable(3.0)
-    with tf.GradientTape() as outer:
-        with tf.GradientTape() as inner:
-            y = x**3
+    with tf.GradientTape() as outer, tf.GradientTape() as inner:
+        y = x**3
     slope = inner.gradient(y, x)  # HERE outside
     assert outer.gradient(slope, x) is None
     return outer.explain(slope, x)
@@ -132,3 +131,41 @@ def condition_of_cond():
     with tf.GradientTape(persistent=True) as tape:
         y = tf.cond(x < 0.0, lambda: w * 3.0, lambda: w * w)  # HERE condition
     return tape.explain(y, [x, w])
+
+
+def compiled_switch():
+    gate, w = tf.Variable(0.7), tf.Variable(2.0)
+    reports = []
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            if gate > 0.5:  # HERE condition
+                y = w * 3.0
+            else:
+                y = w * w
+        assert tape.gradient(y, gate) is None
+        reports.append(tape.explain(y, gate))
+        return y
+
+    step()
+    return reports[0]
+
+
+def compiled_loop_of_learned_length():
+    length, w = tf.Variable(3.0), tf.Variable(2.0)
+    reports = []
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            i, y = tf.constant(0.0), w * 1.0
+            while i < length * 2.0:  # HERE condition
+                y = y * w
+                i = i + 1.0
+        assert tape.gradient(y, length) is None
+        reports.append(tape.explain(y, length))
+        return y
+
+    step()
+    return reports[0]

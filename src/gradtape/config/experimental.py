@@ -13,6 +13,7 @@ from gradtape.ops.devices import physical_devices as list_physical_devices
 from gradtape.ops.devices import set_visible as set_visible_devices
 from gradtape.ops.devices import visible_devices as get_visible_devices
 from gradtape.scope import missing
+from gradtape.values.placement import HOST
 
 __all__ = [
     "VirtualDeviceConfiguration", "enable_op_determinism", "enable_tensor_float_32_execution", "get_device_details",
@@ -55,17 +56,16 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 
 def get_memory_info(device: str) -> dict[str, int]:
     """The bytes in use on a device, now and at most; zeros for the CPU."""
-    spec = devices.DeviceSpec.from_string(device)
-    name = f"/device:{spec.device_type}:{spec.device_index or 0}"
-    if name not in [d.name for d in list_logical_devices(spec.device_type)]:
+    found = devices.find(devices.DeviceSpec.from_string(device))
+    if found is None:
         raise ValueError(
             message(f"No matching devices found for '{device}'", expected=f"one of {[d.name for d in list_logical_devices()]}")
         )
-    if spec.device_type == "CPU":
+    if found is HOST:
         return {"current": 0, "peak": 0}
     from gradtape.xp import jax_devices
 
-    return jax_devices.memory(spec.device_index or 0)
+    return jax_devices.memory(found)
 
 
 def get_memory_usage(device: str) -> int:
@@ -79,9 +79,12 @@ def reset_memory_stats(device: str) -> None:
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
-    """What else is known of a device: nothing."""
-    devices.known(device)
-    return {}
+    """What jax says about a device; nothing about the CPU."""
+    if devices.known(device).device_type == "CPU":
+        return {}
+    from gradtape.xp import jax_devices
+
+    return jax_devices.details(*devices.place_of(device))
 
 
 def get_virtual_device_configuration(device: PhysicalDevice) -> Any:
@@ -99,8 +102,12 @@ def enable_op_determinism() -> None:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Note whether reduced precision is allowed; eager operations never use it."""
+    """Whether products of float32 may run in the reduced precision that some GPUs have for it; on the CPU they never do."""
     _settings["tensor_float_32"] = bool(enabled)
+    if devices.has_jax():
+        from gradtape.xp import jax_devices
+
+        jax_devices.prefer(precision=None if enabled else "highest")
 
 
 def tensor_float_32_execution_enabled() -> bool:

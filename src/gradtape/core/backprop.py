@@ -56,8 +56,9 @@ class Sweep:
                     out = out._array
                 if x is not None:
                     x = x._array
-                if y is not None:
-                    y = y._array
+                y = shape_y if y is None else y._array
+            elif y is None:
+                y = shape_y
             if key_x in needed:
                 h = op.rule_x(xp, g, out, x, y)
                 if met[0] != start:
@@ -144,7 +145,7 @@ def _sum(xp: Any, x: Any, y: Any) -> Any:
     return xp.add(x, y)
 
 
-# Record layouts. A value that a record does not keep is None.
+# Record layouts. A value that a record does not keep is None; rules of pairs get the shape of y then.
 #   ops of one or two arrays:  (PAIR, op, (key_x, key_y), shape_x, shape_y, dtype, out, x, y)
 #   all others:  (pull, op, keys, shapes, dtypes, kept values, attributes, output keys, output shapes and dtypes)
 
@@ -186,7 +187,7 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
         elif key in sweep.needed:
             if op.paired:
                 x, y = (*op.inputs, "")[:2]
-                part = (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y))
+                part = (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y, shapes[-1]))
                 part = _settled(part, rule, record, g, kept, sweep)
             elif op.sparse is not None and any(key in leaves for leaves in sweep.sparse):
                 part = op.sparse(xp, g, kept, attributes, shapes)

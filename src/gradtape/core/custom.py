@@ -11,6 +11,7 @@ from gradtape.core.batching import Batched, _inner, level, within
 from gradtape.core.callsite import site
 from gradtape.core.context import activate, thread
 from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
+from gradtape.core.selection import EVERYWHERE, settled
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
 from gradtape.errors import message
@@ -72,9 +73,7 @@ def custom_gradient(f: Callable | None = None) -> Callable:
     return wrapper
 
 
-def record_custom(
-    name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable], again: Any = None
-) -> Any:
+def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable], again: Any = None) -> Any:
     """The result as new tensors, whose producer on every tape is ``grad_fn``.
 
     ``again`` is what it takes to run it once more: the function, the structure of its arguments, and those by name.
@@ -187,6 +186,8 @@ def pull_custom(record: tuple, gs: tuple, sweep: Sweep) -> None:
         if part is None:
             sweep.blocked.append((op, key, attributes["site"]))
         elif key in sweep.needed:
+            if sweep.poles[2] == EVERYWHERE and not hasattr(part, "_values"):
+                part = settled(sweep.xp, op, gs, part, None, (), EVERYWHERE)
             sweep.add(op, key, part, shape, dtype)
 
 

@@ -40,37 +40,41 @@ class Cut:
     """The key of a value whose path is cut. It counts as false, like the key of any number that is not tracked."""
 
     __slots__ = ("roots",)
-
-    def __init__(self, roots: tuple[Severed, ...]) -> None:
-        self.roots = roots
+    roots: tuple[tuple, ...]  # bare tuples of what `Severed` names: cuts inside a loop should cost little
 
     def __bool__(self) -> bool:
         return False
 
 
+_new = object.__new__
 _ENOUGH = 8  # cuts that one value remembers, and values that one place remembers
 
 
 def sever(cause: str, name: str, out: Any, inputs: Any, recorders: tuple | None = None) -> None:
     """Mark results that no recorder has a record for, if some recorder tracks one of the inputs, or that is itself cut."""
     recorders = thread.recorders if recorders is None else recorders
-    known = [recorder.records for recorder in recorders]
-    parents, roots = [], {}
+    parents: tuple = ()
+    roots: tuple = ()
     for x in inputs:
-        key = getattr(x, "_key", None)
+        key = x._key
         if type(key) is Cut:
-            roots.update({id(root): root for root in key.roots})
-        elif key is not None and any(key in records for records in known):
-            parents.append(key)
+            if key.roots is not roots:
+                roots += key.roots
+        elif key is not None:
+            for recorder in recorders:
+                if key in recorder.records:
+                    parents += (key,)
+                    break
     if parents:
-        root = Severed(cause, name, tuple(parents), *site(2))
-        roots[id(root)] = root
+        code, instruction = site(2)
+        roots += ((cause, name, parents, code, instruction),)
         for recorder in recorders:
-            note_exit(recorder, cause, name, parents[0])
+            _note(recorder, cause, name, parents[0], None, code, instruction)
     if roots:
         for o in out if type(out) is tuple else (out,):
             if o._key is None:
-                o._key = Cut(tuple(roots.values())[-_ENOUGH:])
+                o._key = cut = _new(Cut)
+                cut.roots = roots if len(roots) <= _ENOUGH else roots[-_ENOUGH:]
 
 
 def passed_by(recorder: Any, spec: Any, out: Any, inputs: Any) -> None:
@@ -113,13 +117,18 @@ def during(activity: str) -> Iterator[None]:
 
 
 def note_exit(tape: Any, cause: str, name: str, key: Any, into: Any = None) -> None:
+    _note(tape, cause, name, key, into, *site(2))
+
+
+def _note(tape: Any, cause: str, name: str, key: Any, into: Any, code: CodeType, instruction: int) -> None:
     exits = getattr(tape, "exits", None)
-    if exits is None:
-        return
-    code, instruction = site(2)
-    found = exits.setdefault((cause, code, instruction), Exit(cause, name, [], into, code, instruction))
-    if len(found.keys) < _ENOUGH:
-        found.keys.append(key)
+    if exits is not None:
+        at = cause, id(code), instruction
+        found = exits.get(at)
+        if found is None:
+            found = exits[at] = Exit(cause, name, [], into, code, instruction)
+        if len(found.keys) < _ENOUGH:
+            found.keys.append(key)
 
 
 on_leaving(leave)

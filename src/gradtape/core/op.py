@@ -505,7 +505,7 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
     arrays = [t._array for t in tensors]
     if xp is not NUMPY and thread.recorders:
         arrays = _inside(tensors, arrays)
-    if len(arrays) > 1 or (spec.closed and tensors[0]._array.dtype.kind in "bO"):
+    if len(arrays) > 1 or (spec.closed and tensors[0]._array.dtype.kind in ("bO" if xp is NUMPY else "O")):
         _check_dtypes(spec, tensors)
     try:
         if xp is NUMPY:
@@ -518,6 +518,7 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
             value = _run(spec, xp, tensors, arrays, attributes)
     except Exception as error:
         raise spec.refuse(error, arrays) from error
+    value = string_scalar(value) if type(value) is bytes else value
     out = tuple([wrap(v) for v in value]) if type(value) is tuple else wrap(value)
     for x in tensors:
         if x._key is not None:

@@ -1,7 +1,7 @@
 """Safe selection: nan does not leak back from what was not selected.
 
-``where(x > 0, sqrt(x), 0)`` at x = 0 sends a cotangent of exactly 0 into sqrt, whose derivative there is infinite: 0 · inf is nan,
-though the branch was not taken. A sweep gives 0 in such places. It does so after the rule, in whatever namespace the rule
+``where(x > 0, sqrt(x), 0)`` at x = 0 sends a cotangent of exactly 0 into sqrt, whose derivative there is infinite: 0 · inf is
+nan, though the branch was not taken. A sweep gives 0 in such places. It does so after the rule, in whatever namespace the rule
 computed, so rules are written as if there were no poles, and what is recorded for a second derivative is settled too.
 
 On NumPy the processor's own note says whether any pole was met since the tape began (`xp.poles`): if not, nothing is looked at.
@@ -35,18 +35,23 @@ def watch(safe: bool | None, xp: Any, start: int) -> Watch:
     return (met, start, AT_POLES) if xp is NUMPY else ALWAYS
 
 
-def settled(xp: Any, op: Any, g: Any, h: Any, rule: Callable, kept: tuple, reach: int) -> Any:
+def settled(xp: Any, op: Any, g: Any, h: Any, rule: Callable | None, kept: tuple, reach: int) -> Any:
     """The cotangent ``h = rule(xp, g, *kept)``, with 0 for nan where only cotangents of 0 contribute.
 
     Elementwise ops are settled element by element, those of matrices matrix by matrix. All others only `EVERYWHERE`: if no
     cotangent flows at all; and what their rule gives, whatever stands in place of the infinities and nan that it reads, holds.
     """
     local = op.elementwise or op.name in _MATRICES
-    if h is None or not op.keeps or not (op.name in _SHIELDED, local, True)[reach] or _is_clean(h):
+    linear = rule is not None and not op.keeps  # of a user's own rule nothing is known
+    if h is None or linear or not (op.name in _SHIELDED, local, True)[reach] or _is_clean(h):
         return h
+    recorded = hasattr(getattr(h, "value", h), "_array")  # a tensor, or a batch that holds one
+    if op.elementwise and not recorded and xp.shape(g) == xp.shape(h):
+        # 0 times something is 0 or nan, so one comparison is enough: unless it is recorded, and the something counts, too
+        return xp.where(xp.equal(g, xp.zeros_like(g)), xp.zeros_like(h), h)
     nan = xp.isnan(h)
     h = xp.where(xp.logical_and(nan, _unflowing(xp, op, g, h)), xp.zeros_like(h), h)
-    if local or _is_clean(h):
+    if local or rule is None or _is_clean(h):
         return h
     first, second = (rule(xp, g, *[_filled(xp, value, fill) for value in kept]) for fill in (0.5, 2.0))
     return xp.where(xp.logical_and(nan, xp.equal(first, second)), first, h)
@@ -93,6 +98,6 @@ def _filled(xp: Any, value: Any, fill: float) -> Any:
     """A value that a record keeps, with a number in place of infinities and nan."""
     if type(value) is tuple:
         return tuple([_filled(xp, v, fill) for v in value])
-    if value is None or xp.dtype(value).kind in "biuO":
+    if value is None or type(value) is int or xp.dtype(value).kind in "biuO":
         return value
     return xp.where(xp.isfinite(value), value, xp.full(shape=xp.shape(value), value=fill, dtype=xp.dtype(value)))

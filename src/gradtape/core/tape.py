@@ -101,7 +101,7 @@ class GradientTape(Listening):
         if trace or check_numerics:
             self.trace = Trace(CHECKS["numerics"] if check_numerics else None)
             self.limit = -1  # every record is beyond it
-            self.grown = self.trace.note if check_numerics else self.trace.notes.append  # type: ignore[method-assign]
+            self.grown = self.trace.note if check_numerics else self.trace.notes.append  # type: ignore[method-assign, assignment]
         if check_numerics:
             self.observers = (CHECKS["sweep"](self.trace),)
 
@@ -121,7 +121,8 @@ class GradientTape(Listening):
 
     def __enter__(self) -> GradientTape:
         if self._recording:
-            raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
+            text = "Tape is still recording, This can happen if you try to re-enter an already-active tape."
+            raise ValueError(message(text, received="an entered tape", fix="leave its with block first, or open another tape"))
         if self.records is None:
             self._clear()
         self._resume()
@@ -160,7 +161,11 @@ class GradientTape(Listening):
                 continue
             if not isinstance(leaf, (Tensor, Variable)):
                 raise ValueError(
-                    f"Passed in object {leaf} of type '{type(leaf).__name__}', not tf.Tensor or tf.Variable or ExtensionType."
+                    message(
+                        f"Passed in object {leaf} of type '{type(leaf).__name__}', not tf.Tensor or tf.Variable or "
+                        "ExtensionType.",
+                        fix="tf.convert_to_tensor(value), and use that tensor afterwards",
+                    )
                 )
             if self.records is None:
                 raise RuntimeError(
@@ -211,9 +216,10 @@ class GradientTape(Listening):
     def stop_recording(self) -> Iterator[None]:
         """Do not record what happens in this ``with`` block; other tapes go on."""
         if self.records is None:
-            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+            text = "Trying to stop recording a tape which is not recording."
+            raise RuntimeError(message(text, received="a tape that was used", fix="tf.GradientTape(persistent=True)"))
         if not self._recording:
-            raise ValueError("Tape is not recording.")
+            raise ValueError(message("Tape is not recording.", received="a tape outside its with block", fix="call it inside"))
         self._pause()
         self._stopped = True
         WITNESS.attend(self)
@@ -229,7 +235,7 @@ class GradientTape(Listening):
     def reset(self) -> None:
         """Forget all records and watches, and go on recording."""
         if not self._recording:
-            raise ValueError("Tape is not recording.")
+            raise ValueError(message("Tape is not recording.", received="a tape outside its with block", fix="call it inside"))
         lost = frozenset(self.records) | frozenset(self.variables)
         self._clear()
         self._lost = lost, site()
@@ -269,10 +275,11 @@ class GradientTape(Listening):
         if self.records is None or self._recording:
             self._begin("gradient")
         if target is None:
-            raise TypeError(
+            text = (
                 "Argument `target` should be a list or nested structure of Tensors, Variables or CompositeTensors to be "
                 "differentiated, but received None."
             )
+            raise TypeError(message(text, fix="return the loss from the function that computes it"))
         unconnected = _unconnected(unconnected_gradients)
         flat = _leaves(sources, "source")
         targets = [target] if type(target) is Tensor else _leaves(target, "target")
@@ -289,7 +296,8 @@ class GradientTape(Listening):
 
     def _begin(self, method: str) -> None:
         if self.records is None:
-            raise RuntimeError(_USED)
+            fix = "tf.GradientTape(persistent=True), or one call for all sources"
+            raise RuntimeError(message(_USED, received=f"a second call, of {method}", fix=fix))
         if self._recording:
             if self._persistent:
                 warn_at_site(_PERSISTENT_INSIDE.format(method, method))
@@ -391,7 +399,8 @@ class GradientTape(Listening):
         are computed at once, by default as many as fit ``max_bytes`` (256 MiB), the result included if it is given.
         """
         if not experimental_use_pfor and not self._persistent and self.records is not None:
-            raise RuntimeError(_LOOP_NEEDS_PERSISTENT.format("jacobian"))
+            text = _LOOP_NEEDS_PERSISTENT.format("jacobian")
+            raise RuntimeError(message(text, received="persistent=False", fix="tf.GradientTape(persistent=True)"))
         jacobians.check_options(chunk_size, max_bytes, mode)
         self._begin("jacobian")
         if isinstance(target, (list, tuple, dict)):
@@ -458,10 +467,11 @@ class GradientTape(Listening):
         Row i of the target must depend on row i of the source alone. ``chunk_size`` and ``max_bytes`` as in `jacobian`.
         """
         if self.records is None:
-            raise RuntimeError(_USED.replace("to compute", "tocompute"))
+            text = _USED.replace("to compute", "tocompute")
+            raise RuntimeError(message(text, received="a second call", fix="tf.GradientTape(persistent=True)"))
         if not experimental_use_pfor and not self._persistent:
-            text = _LOOP_NEEDS_PERSISTENT.format("batch_jacobian")
-            raise RuntimeError(text.replace("enabled and with  ", "enabled and  with "))
+            text = _LOOP_NEEDS_PERSISTENT.format("batch_jacobian").replace("enabled and with  ", "enabled and  with ")
+            raise RuntimeError(message(text, received="persistent=False", fix="tf.GradientTape(persistent=True)"))
         jacobians.check_options(chunk_size, max_bytes, "reverse")
         self._begin("batch_jacobian")
         _unconnected(unconnected_gradients)
@@ -470,12 +480,12 @@ class GradientTape(Listening):
         target.shape.with_rank_at_least(2)
         source.shape.with_rank_at_least(2)
         if shape[0] != inner[0]:
-            raise ValueError(f"Need first dimension of target shape ({shape}) and source shape ({inner}) to match.")
+            text = f"Need first dimension of target shape ({shape}) and source shape ({inner}) to match."
+            raise ValueError(message(text, expected="the batch along axis 0 of both"))
         size = int(np.prod(shape[1:]))
         if parallel_iterations is not None and parallel_iterations < size and not self._persistent:
-            raise RuntimeError(
-                "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
-            )
+            text = "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
+            raise RuntimeError(message(text, fix="tf.GradientTape(persistent=True)"))
         dtype = _tensor(target)._array.dtype
         unit = jacobians.units(size, (1, *shape[1:]), dtype)
         result = size * int(np.prod(inner)) * dtype.itemsize
@@ -502,6 +512,11 @@ class GradientTape(Listening):
             return convert_to_tensor(target)
         finally:
             self._pause()
+
+
+def safety(recorders: tuple) -> bool | None:
+    """What the innermost tape was told about nan from what was not selected, for those who differentiate on its behalf."""
+    return next((recorder._safe for recorder in reversed(recorders) if isinstance(recorder, GradientTape)), None)
 
 
 def _leading_to(wanted: set, records: dict) -> set:
@@ -570,7 +585,8 @@ def _unconnected(value: Any) -> UnconnectedGradients:
     try:
         return UnconnectedGradients(value)
     except ValueError:
-        raise ValueError(f"Unknown value for unconnected_gradients: {value!r}") from None
+        text = f"Unknown value for unconnected_gradients: {value!r}"
+        raise ValueError(message(text, received=f"{value!r}", expected="'none' or 'zero'")) from None
 
 
 def _seeds(targets: list, output_gradients: Any) -> list[Tensor]:
@@ -603,7 +619,8 @@ _ONES: dict[int, Tensor] = {}  # the seed of scalar floating targets, by size: a
 def _ones(target: Any) -> Tensor:
     """The cotangent of a target for which none was given."""
     array = _tensor(target)._array
-    if type(array) is np.ndarray and array.dtype.kind == "f":
+    number = not array.shape and not _tensor(target)._is_traced()  # one on a device can begin as one of NumPy's
+    if (type(array) is np.ndarray or number) and array.dtype.kind == "f":
         if array.ndim or thread.recorders:  # a sweep on tensors may return the seed itself: it must be a new one
             return wrap(np.ones(array.shape, array.dtype))
         if array.itemsize not in _ONES:
@@ -644,6 +661,7 @@ def _seed(target: Any, g: Any) -> Tensor:
         message(
             f"Incompatible shapes: {dims(g._array.shape)} vs. {dims(array.shape)}",
             received=f"an output gradient of shape {g._array.shape} for a target of shape {array.shape}",
+            expected=f"a shape that broadcasts to {array.shape}",
         )
     )
 
@@ -673,7 +691,8 @@ def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
 
 def gradients(*_: Any, **__: Any) -> Any:
     """TensorFlow's graph-mode function; eager code asks a tape."""
-    raise RuntimeError("tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+    text = "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+    raise RuntimeError(message(text, fix="with tf.GradientTape() as tape: y = f(x); tape.gradient(y, x)"))
 
 
 hessians = gradients  # the same text in TensorFlow

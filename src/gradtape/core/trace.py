@@ -16,8 +16,8 @@ from gradtape.core.callsite import MANY, Place, place_of, site
 from gradtape.values.tensor import Tensor
 
 CHECKS: dict[str, Callable[[Any], Any]] = {}
-"""What looks at numbers for a tape that asks for it, set by `inspect`: "numerics" is called with the `Entry` of each op as it is
-noted, "sweep" with the `Trace` and gives the observer of sweeps."""
+"""What looks at numbers for a tape that asks for it, set by `inspect`: "numerics" is called with the `Entry` of each op as it
+is noted, "sweep" with the `Trace` and gives the observer of sweeps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,8 @@ class Trace:
         self.notes: list[tuple] = []
         self._read: list[Entry] = []
         self._check = check
-        self.clear({}, {})
+        self.records: dict[Any, tuple] = {}  # the tape's own, from `clear` on
+        self._variables: dict[Any, Any] = {}
 
     def clear(self, records: dict, variables: dict) -> None:
         """Begin again; both dicts are the tape's own."""
@@ -113,7 +114,7 @@ WATCHED = object()
 """Stands in a note for the second input of what no op produced."""
 
 
-def _leaf(kind: str, name: str, key: Any, value: Any, place: Place) -> Entry:
+def _leaf(kind: str, name: str, key: Any, value: Any, place: Place | None) -> Entry:
     return Entry(kind, name, "", (), (), (key,), (getattr(value, "_tensor", value),), {}, place, None, (None,))
 
 

@@ -24,8 +24,8 @@ from gradtape.errors import InvalidArgumentError, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.naming import scoped
-from gradtape.values.shape import TensorShape
 from gradtape.values.placement import beside, placed
+from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Reference, Tensor, _unhashable, wrap
 from gradtape.xp import numpy as NUMPY
 
@@ -331,19 +331,28 @@ class Variable(Convertible, Operators):
 
     # Sparse updates
 
-    def _scattered(self, update: Callable, sparse_delta: Any, axis: int = 0) -> Variable:
+    def _scattered(self, change: str, sparse_delta: Any, axis: int = 0) -> Variable:
         if not isinstance(sparse_delta, IndexedSlices):
             text = f"Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: {sparse_delta}"
             raise TypeError(message(text, received=f"{shown(sparse_delta)}", fix="tf.IndexedSlices(values, indices)"))
-        indices = sparse_delta.indices._host()
+        indices = _known(sparse_delta.indices)
         self._check_range(indices, self._tensor._array.shape[axis])
-        array = self._tensor._host().copy()
-        with NUMPY.scope():
-            update(array, indices, convert_to_tensor(sparse_delta.values, self.dtype)._array)
+        batch = tuple(np.indices(indices.shape[:axis] + (1,), sparse=True)[:-1])
+        return self._changed(change, (*batch, indices), convert_to_tensor(sparse_delta.values, self.dtype)._array)
+
+    def _changed(self, change: str, index: tuple, value: Any) -> Variable:
+        """Assign the old value, changed at an index; where that is out of range and traced, nothing changes."""
+        array = self._tensor._array
+        with select((wrap(array), wrap(value))).scope():
+            if type(array) is np.ndarray:
+                array = array.copy()
+                _CHANGES[change](array, index, value)
+            else:
+                array = getattr(array.at[index], change)(value)
         return self._assigned(array, True)
 
     def _check_range(self, indices: np.ndarray, length: int) -> None:
-        bad = np.argwhere((indices < 0) | (indices >= length))
+        bad = np.argwhere((indices < 0) | (indices >= length)) if type(indices) is np.ndarray else np.empty(0)
         if bad.size:
             at = tuple(bad[0].tolist())
             text = f"indices[{','.join(map(str, at))}] = {indices[at]} is not in [0, {length})"
@@ -352,40 +361,34 @@ class Variable(Convertible, Operators):
             )
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(np.add.at, sparse_delta)
+        return self._scattered("add", sparse_delta)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(np.subtract.at, sparse_delta)
+        return self._scattered("subtract", sparse_delta)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(np.multiply.at, sparse_delta)
+        return self._scattered("multiply", sparse_delta)
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(np.divide.at, sparse_delta)
+        return self._scattered("divide", sparse_delta)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(np.maximum.at, sparse_delta)
+        return self._scattered("max", sparse_delta)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(np.minimum.at, sparse_delta)
+        return self._scattered("min", sparse_delta)
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        return self._scattered(_put_at, sparse_delta)
+        return self._scattered("set", sparse_delta)
 
     def batch_scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
         """Row ``indices[…, i]`` of each batch entry becomes ``values[…, i]``."""
-
-        def update(array: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
-            batch = np.indices(indices.shape, sparse=True)[:-1]
-            array[(*batch, indices)] = values
-
         axis = sparse_delta.indices.ndim - 1 if isinstance(sparse_delta, IndexedSlices) else 0
-        return self._scattered(update, sparse_delta, axis)
+        return self._scattered("set", sparse_delta, axis)
 
-    def _scattered_nd(self, update: Callable, indices: Any, updates: Any) -> Variable:
-        array = self._tensor._host().copy()
-        where = convert_to_tensor(indices)._host()
-        for position, length in enumerate(array.shape[: where.shape[-1]]):
+    def _scattered_nd(self, change: str, indices: Any, updates: Any) -> Variable:
+        array, where = self._tensor._array, _known(convert_to_tensor(indices))
+        for position, length in enumerate(array.shape[: where.shape[-1]] if type(where) is np.ndarray else ()):
             bad = (where[..., position] < 0) | (where[..., position] >= length)
             if bad.any():
                 at = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -393,35 +396,32 @@ class Variable(Convertible, Operators):
                 raise InvalidArgumentError(
                     message(text, received=f"indices of shape {where.shape}", expected=f"places inside {array.shape}")
                 )
-        with NUMPY.scope():
-            update(array, tuple(np.moveaxis(where, -1, 0)), self._converted(updates))
-        return self._assigned(array, True)
+        return self._changed(change, tuple(where[..., i] for i in range(where.shape[-1])), self._converted(updates))
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        return self._scattered_nd(np.add.at, indices, updates)
+        return self._scattered_nd("add", indices, updates)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        return self._scattered_nd(np.subtract.at, indices, updates)
+        return self._scattered_nd("subtract", indices, updates)
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        return self._scattered_nd(np.maximum.at, indices, updates)
+        return self._scattered_nd("max", indices, updates)
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        return self._scattered_nd(np.minimum.at, indices, updates)
+        return self._scattered_nd("min", indices, updates)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
-        return self._scattered_nd(_put_at, indices, updates)
+        return self._scattered_nd("set", indices, updates)
 
-    def _assign_slice(self, index: Any, value: Any) -> Variable:
-        array = self._tensor._host().copy()
+    def _assign_slice(self, index: tuple, value: Any) -> Variable:
         value = self._converted(value)
-        part = array[index]
+        index = tuple(item._array if isinstance(item, Tensor) else item for item in index)
         try:
-            array[index] = value
+            return self._changed("set", index, value)
         except ValueError:
-            text = f"Cannot broadcast input shape {_dims(value)} into final shape {list(np.shape(part))}"
-            raise InvalidArgumentError(message(text, expected=f"a value that broadcasts to {np.shape(part)}")) from None
-        return self._assigned(array, True)
+            part = self._tensor._array[index].shape
+            text = f"Cannot broadcast input shape {_dims(value)} into final shape {list(part)}"
+            raise InvalidArgumentError(message(text, expected=f"a value that broadcasts to {part}")) from None
 
     # Python protocol (operators come from ops.methods)
 
@@ -490,10 +490,11 @@ class Variable(Convertible, Operators):
 
 
 def _in_place(sign: str, word: str) -> str:
-    return (
+    text = (
         f"`variable {sign}= value` with `tf.Variable`s is not supported. Use `variable.assign_{word}(value)` to modify the "
         f"variable, or `out = variable {sign} value` if you need to get a new output Tensor."
     )
+    return message(text, fix=f"variable.assign_{word}(value)")
 
 
 def _rebuild(
@@ -515,8 +516,16 @@ def _rebuild(
     return variable
 
 
-def _put_at(array: np.ndarray, index: Any, values: np.ndarray) -> None:
-    array[index] = values
+_CHANGES: dict[str, Callable] = {
+    "set": operator.setitem, "add": np.add.at, "subtract": np.subtract.at, "multiply": np.multiply.at, "divide": np.divide.at,
+    "max": np.maximum.at, "min": np.minimum.at,
+}  # fmt: skip
+"""How a NumPy array is changed at an index, by the names that jax has for it."""
+
+
+def _known(indices: Tensor) -> Any:
+    """Row numbers as a NumPy array, unless they are traced."""
+    return indices._array if indices._is_traced() else indices._host()
 
 
 def _dims(array: np.ndarray) -> str:

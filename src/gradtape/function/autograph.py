@@ -19,6 +19,7 @@ from gradtape.function.autograph_convert import UNCONVERTED
 
 __all__ = ["Feature", "convert", "do_not_convert", "set_loop_options", "set_verbosity", "to_code", "to_graph"]
 
+
 class Feature(enum.Enum):
     """Optional parts of TensorFlow's conversion; accepted, and without effect here."""
 
@@ -32,7 +33,7 @@ class Feature(enum.Enum):
 
 
 def convert(function: Callable) -> Callable:
-    """The function as it is traced: its control flow over tensors, and that of functions it calls, becomes part of a program."""
+    """The function as it is traced: its control flow over tensors, and that of what it calls, becomes part of a program."""
     from gradtape.function.autograph_calls import converted_call
 
     def call(*args: Any, **kwargs: Any) -> Any:

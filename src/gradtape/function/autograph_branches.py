@@ -12,6 +12,7 @@ from gradtape.function.autograph_calls import condition, traced
 from gradtape.function.autograph_values import check_branches, has_returned_in_one, with_return_value
 from gradtape.function.messages import is_due_to_tracing
 from gradtape.function.state import current
+from gradtape.ops.elementwise import cast, maximum
 from gradtape.ops.execution import Unstageable
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
@@ -177,9 +178,12 @@ def _joined(decider: Tensor, second: Callable, joined: Callable, then: Callable,
 
 
 def assert_stmt(test: Any, text: Callable | None = None) -> None:
-    """``assert test, text``."""
+    """``assert test, text``; of a tensor, the program tells after it ran whether that was so."""
     decider = condition(test, "assert statement")
     if traced(decider):
-        raise Unstageable("an `assert` over a tensor")
-    if not decider:
+        state: Any = current()
+        place = (*state.next_place(), "assert")
+        failed = cast(~decider, dtypes.int32)
+        state.needs[place] = maximum(state.needs[place], failed) if place in state.needs else failed
+    elif not decider:
         raise AssertionError(*([] if text is None else [text()]))

@@ -245,7 +245,10 @@ def mark_places(tree: ast.AST) -> None:
 
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
-            anno.setanno(node, anno.Basic.ORIGIN, (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset))
+            place = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+            if hasattr(node, "body"):  # its first line stands for it
+                place = node.lineno, node.lineno, node.col_offset, node.col_offset
+            anno.setanno(node, anno.Basic.ORIGIN, place)
 
 
 def set_places(tree: ast.AST) -> None:

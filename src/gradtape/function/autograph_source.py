@@ -28,9 +28,8 @@ def definition(function: types.FunctionType) -> Definition:
     if not text:
         raise NoSource(f"the source of {function.__qualname__} is not available")
     found = [pair for pair in _definitions(text).get((code.co_firstlineno, code.co_name), ()) if _fits(*pair, code)]
-    if len(found) > 1:  # several lambdas on one line
-        places = set(code.co_positions())
-        found = [pair for pair in found if _place(pair[0].body) in places]  # type: ignore[arg-type]
+    if len(found) > 1:  # several lambdas on one line: the innermost that holds all of the code
+        found = [pair for pair in found if _holds(pair[0].body, code)][-1:]
     if len(found) != 1:
         raise NoSource(f"{code.co_filename}:{code.co_firstlineno} is not the source of {function.__qualname__}")
     node, owner = found[0]
@@ -50,8 +49,8 @@ def _definitions(text: str) -> dict[tuple[int, str], list[tuple[Definition, str]
 
 def _walk(tree: ast.AST, owner: str) -> Iterator[tuple[Definition, str]]:
     pending = [(tree, owner)]
-    while pending:
-        node, owner = pending.pop()
+    while pending:  # from the outside inwards
+        node, owner = pending.pop(0)
         if isinstance(node, Definition):
             yield node, owner
         inner = node.name if isinstance(node, ast.ClassDef) else owner
@@ -72,8 +71,11 @@ def _private(name: str, owner: str) -> str:
     return f"_{owner.lstrip('_')}{name}" if hidden else name
 
 
-def _place(node: ast.expr) -> tuple:
-    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+def _holds(body: Any, code: types.CodeType) -> bool:
+    """Whether the text of an expression is where all instructions come from, but the first, which stands for the beginning."""
+    start, end = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    places = [place for place in code.co_positions() if None not in place and place[3]]
+    return all(start <= (line, column) and (last, to) <= end for line, last, column, to in places)  # type: ignore[operator]
 
 
 class _Method(ast.NodeTransformer):

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.context import thread
-from gradtape.core.custom import record_custom
 from gradtape.errors import message
 from gradtape.function.leaves import Leaves, Mismatch, as_tensor, is_number, is_same, is_tensor, tensor_of
-from gradtape.function.regions import Body, Discovery, Onlooker, Region, order, stub, watched_by
+from gradtape.function.regions import Body, Discovery, Onlooker, Region, order, record, stub, watched_by
 from gradtape.function.state import current
 from gradtape.ops.execution import Unstageable
 from gradtape.ops.tensor_array import TensorArray
@@ -224,4 +223,4 @@ class _Choice:
 
         stubs = [stub(key, aval.shape, aval.dtype) for key, aval in found_keys.items()]
         stubs += [stub(key, (), "float32") for key in constants]
-        return record_custom(self._name, grad_fn, outs, [*given.values(), *stubs], [])
+        return record(self._name, grad_fn, outs, [*given.values(), *stubs])

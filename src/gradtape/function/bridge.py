@@ -211,7 +211,7 @@ class _Step:
         jax = _jax()
         trainable = [i for i, a in enumerate(self.arrays) if _is_trainable(a)]
         with _setting(self.wide):
-            if thread.recorders and trainable:
+            if any(_is_followed(self.inputs[i]) for i in trainable):
                 outs, pull = jax.vjp(self._flat(trainable), *[self.arrays[i] for i in trainable])
             else:
                 outs, pull = self._flat([])(), None
@@ -272,6 +272,11 @@ def _is_array(leaf: Any) -> bool:
         return True
     jax = _jax()  # a random key is an array only to jax
     return isinstance(leaf, jax.Array) and not jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended)
+
+
+def _is_followed(x: Tensor) -> bool:
+    """Whether a recorder of this thread knows this value."""
+    return x._key is not None and any(x._key in recorder.records for recorder in thread.recorders)
 
 
 def _tensor(array: Any) -> Tensor:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.context import thread
-from gradtape.core.custom import record_custom
+from gradtape.core.cuts import CONDITION, leave
 from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.function.branches import choose
 from gradtape.function.leaves import Mismatch, as_tensor
 from gradtape.function.messages import is_due_to_tracing
+from gradtape.function.regions import record
 from gradtape.function.repeats import Repeat, Unfit
 from gradtape.ops import execution
 from gradtape.values import nest
@@ -47,7 +48,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable) -> Any:
     """``true_fn()`` if ``pred`` holds, else ``false_fn()``."""
     if not traced(pred):
         return true_fn() if pred else false_fn()
-    array = as_tensor(pred)._array
+    array = _deciding("tf.cond", as_tensor(pred))._array
     if array.dtype != np.bool_:
         array = array != 0
     index = wrap(1 - array.reshape(()).astype(np.int32))
@@ -61,9 +62,16 @@ def branch(index: Any, functions: list[Callable]) -> Any:
         return functions[at if 0 <= at < len(functions) else -1]()
     import jax.numpy as jnp
 
-    array, last = as_tensor(index)._array, len(functions) - 1
+    array, last = _deciding("tf.switch_case", as_tensor(index))._array, len(functions) - 1
     at = jnp.where((array < 0) | (array > last), last, array).astype(np.int32)
     return choose("switch_case", wrap(at), functions, [f"branches[{i}]" for i in range(len(functions))])
+
+
+def _deciding(name: str, value: Any) -> Any:
+    """A value that decides what runs: a tape that follows it is told, for no gradient flows back from there."""
+    if isinstance(value, Tensor) and value._key is not None:
+        leave(value, name, CONDITION)
+    return value
 
 
 # Loops
@@ -77,7 +85,8 @@ def while_loop(condition: Callable, body: Callable, values: Any, *, maximum_iter
     step = lambda row, *values: (body(*values), ())  # noqa: E731
     if most == 0:
         return values
-    return _repeated("while_loop", step, values, condition=condition, length=most)[0]
+    asked = lambda *values: _deciding("while_loop", condition(*values))  # noqa: E731
+    return _repeated("while_loop", step, values, condition=asked, length=most)[0]
 
 
 def _while_at_most(condition: Callable, body: Callable, values: Any, most: Tensor) -> Any:
@@ -137,8 +146,10 @@ def scan(name: str, body: Callable, rows: Any, values: Any, *, reverse: bool = F
 
     ``rows`` is a nest of tensors of one length.
     """
+    if thread.batch:
+        return None
     leaves = [as_tensor(leaf) for leaf in nest.flatten(rows)]
-    if thread.batch or leaves[0]._array.shape[0] <= UNROLL or not any(map(traced, [*leaves, *nest.flatten(values)])):
+    if leaves[0]._array.shape[0] <= UNROLL or not any(map(traced, [*leaves, *nest.flatten(values)])):
         return None
     turn = (lambda t: RECORDED.flip(t, axis=0)) if reverse else (lambda t: t)
     found = _staged_rows(name, body, rows, [turn(t) for t in leaves], values)
@@ -159,7 +170,7 @@ def _staged_rows(name: str, body: Callable, structure: Any, leaves: list, values
 
 
 def _over_rows(name: str, step: Callable, rows: Any, values: Any, going: Callable | None) -> tuple:
-    leaves = [as_tensor(leaf) for leaf in nest.flatten(rows)]
+    leaves = [convert_to_tensor(leaf) for leaf in nest.flatten(rows)]
     count = leaves[0]._array.shape[0]
     if count > UNROLL and not thread.batch:
         found = _staged_rows(name, step, rows, leaves, values, going)
@@ -236,7 +247,7 @@ def put_row(stack: Tensor, index: Tensor, row: Tensor) -> Tensor:
         zeros = wrap(jnp.zeros(row._array.shape, row._array.dtype))
         return [put_row(g, index, zeros), None, take_row(g, index)]
 
-    return record_custom("put_row", grad_fn, wrap(array), [stack, index, row], [])
+    return record("put_row", grad_fn, [wrap(array)], [stack, index, row])[0]
 
 
 def take_row(stack: Tensor, index: Tensor) -> Tensor:
@@ -250,7 +261,7 @@ def take_row(stack: Tensor, index: Tensor) -> Tensor:
     def grad_fn(g: Tensor) -> list:
         return [put_row(wrap(jnp.zeros(shape, dtype)), index, g), None]
 
-    return record_custom("take_row", grad_fn, wrap(array), [stack, index], [])
+    return record("take_row", grad_fn, [wrap(array)], [stack, index])[0]
 
 
 execution._Staging.control = sys.modules[__name__]

@@ -13,7 +13,7 @@ from typing import Any
 from gradtape.core.callsite import logger
 from gradtape.core.context import thread
 from gradtape.core.custom import VariableWatcher, record_custom
-from gradtape.core.tape import GradientTape
+from gradtape.core.tape import GradientTape, safety
 from gradtape.core.variable import Variable
 from gradtape.errors import message, shown
 from gradtape.function import messages, signature
@@ -22,7 +22,7 @@ from gradtape.function.captures import reads_tracked
 from gradtape.function.explain import Explanation, explain
 from gradtape.function.results import as_tensors, expanded
 from gradtape.function.signature import Call
-from gradtape.function.staging import MoreSteps, Program
+from gradtape.function.staging import MoreSteps, Program, Violated
 from gradtape.function.state import InitialValueIsTraced, Snapshot, State, Tracing, current
 from gradtape.ops.execution import settings, staging
 from gradtape.values import nest
@@ -77,6 +77,8 @@ _EAGER: Any = "run as it is written"
 
 class Function:
     """A Python function with a cache of compiled programs; made by `function`."""
+
+    donate = True  # whether its programs write over the variables that they assign
 
     def __init__(
         self, python_function: Callable, input_signature: Any = None, jit_compile: bool = False, autograph: bool = True
@@ -187,7 +189,7 @@ class Function:
             return self._inline(args, kwargs, snapshot)
         if taped and reads_tracked(self._reads, self._instance()):
             return self._eager(call, snapshot)  # a record of this call would know nothing of those tensors
-        key = call.key, taped
+        key = call.key, taped and (True, safety(thread.recorders))
         program = self._programs.get(key)
         if program is None or program is _EAGER or program.stateful:
             with self._lock:  # nobody else traces, or writes what this call reads, before it has ended
@@ -216,6 +218,8 @@ class Function:
             except MoreSteps as more:
                 self._bounds[key] = more.bounds
                 return self._run_again(key, call, snapshot)
+            except Violated:
+                result = self._eager(call, snapshot)
         self._called = True
         return result
 
@@ -247,7 +251,7 @@ class Function:
 
     def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> tuple[Program | None, Exception | None]:
         """The program for a signature; or None, and the error because of which it may be that there is none."""
-        options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders), "bounds": self._bounds.get(key)}
+        options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders), "bounds": self._bounds.get(key), "donate": self.donate}
         body = convert(self._python) if self._autograph else self._python
         try:
             self._traces += 1
@@ -335,6 +339,16 @@ class Method:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._bound(*args, **kwargs)
 
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The method for one signature, which keeps the instance alive."""
+        concrete = self._bound.get_concrete_function(*args, **kwargs)
+        concrete._method = self
+        return concrete
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """What a call with these arguments would do now; as `Function.explain`."""
+        return self._bound.explain(*args, **kwargs)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._bound, name)
 
@@ -344,6 +358,8 @@ class Method:
 
 class ConcreteFunction:
     """A function for one signature."""
+
+    _method: Any = None  # the method that it is a signature of
 
     def __init__(self, source: Function, args: tuple, kwargs: dict) -> None:
         self._source = source

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.context import thread
-from gradtape.core.custom import record_custom
-from gradtape.function.regions import Body, Level, order, stub
+from gradtape.function.regions import Body, Level, order, record, stub
 from gradtape.ops.execution import Unstageable
 from gradtape.values.tensor import Tensor, wrap
 
@@ -125,21 +124,19 @@ class Loop:
         level, next_level = self._body.levels[number], self._body.levels[number + 1]
         free = self._body.free if number == 0 else [True] * len(carry)
         ends = _ends(len(carry), _count(level.row_out), _count(level.sums))
-        recorded: list[Tensor] = []
 
         def grad_fn(*upstream: Tensor) -> list:
             ups = [[g for g, t in zip(part, own) if t.dtype.is_trainable] for part, own in zip(*(
-                [values[a:b] for a, b in ends] for values in (upstream, recorded)
+                [values[a:b] for a, b in ends] for values in (upstream, outs)
             ))]  # fmt: skip
             after = [g for g, is_free in zip(upstream, free) if is_free]
-            before = recorded[ends[3][0] :]
+            before = outs[ends[3][0] :]
             links = [g for g, is_free in zip(upstream[ends[3][0] :], free) if is_free] if len(self._body.levels) > number + 2 else []
             found = self._run_level(number + 1, after, [*before, *rows, *ups[1], *links], [*fixed, *ups[2]])
             return self._gradients(next_level, found, free, rows)
 
         inputs = [*carry, *rows, *fixed, *_stubs(next_level)]
-        recorded += record_custom(self._name, grad_fn, outs, inputs, [])
-        return recorded
+        return record(self._name, grad_fn, outs, inputs)
 
     def _gradients(self, level: Level, found: list[Tensor], free: list[bool], rows: list[Tensor]) -> list:
         """What a level found, for each input of the record that it differentiates."""
@@ -193,7 +190,7 @@ class Loop:
             arrays = [*last[: len(after)], *found, *last[len(after) :]]
             return self._gradients(gradient, [wrap(a) for a in arrays], free, rows)
 
-        return record_custom(self._name, grad_fn, outs, [*carry, *rows, *_stubs(gradient)], [])
+        return record(self._name, grad_fn, outs, [*carry, *rows, *_stubs(gradient)])
 
 
 def _count(outputs: list) -> int:

@@ -18,6 +18,10 @@ _CONVERSION = os.path.join(_PACKAGE, "function", "autograph")
 _FIXES = {
     "__bool__": "tf.cond or tf.where instead of `if` over a tensor",
     "numpy": "keep it a tensor: .numpy() needs the number, which exists only when the program runs",
+    "__array__": "tf functions instead of np functions: NumPy needs the numbers, which exist only when the program runs",
+    "__float__": "keep it a tensor: tf.cast(x, tf.float32) instead of float(x)",
+    "__int__": "keep it a tensor: tf.cast(x, tf.int32) instead of int(x)",
+    "__index__": "x[i] and tf.range(n) take tensors; the length of an axis must be a number",
     "boolean_mask": "tf.where(mask, x, 0): the shape of a result must not depend on values",
     "unique": "the shape of a result must not depend on values; take it out of the function",
 }
@@ -77,6 +81,12 @@ def _root(error: BaseException) -> BaseException:
     return error if error.__cause__ is None or isinstance(error, Unstageable) else _root(error.__cause__)
 
 
+def _why(error: BaseException) -> str:
+    if type(error).__name__ in ("TracerArrayConversionError", "ConcretizationTypeError", "TracerBoolConversionError"):
+        return "a number was asked for that exists only when the program runs"
+    return str(error).split("\n")[0]
+
+
 def not_compiled(name: str, error: BaseException) -> str:
     """Why a function runs as it is written."""
     return message(
@@ -106,7 +116,7 @@ def refusal(name: str, error: BaseException) -> Exception:
     return kind(
         message(
             f"Detected unsupported operations when trying to compile {name} with jit_compile=True: {what} ({where}).",
-            why=str(_root(error)).split("\n")[0],
+            why=_why(_root(error)),
             fix=_fix(error) or "drop jit_compile=True: the function then runs eagerly",
         )
     )

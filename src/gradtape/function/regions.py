@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.batching import Batched
+from gradtape.core.batching import level as batch_level
 from gradtape.core.context import activate, thread
+from gradtape.core.custom import make_custom_record, pull_custom
 from gradtape.core.forward import ForwardAccumulator, Listener
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import OPS
+from gradtape.core.op import OPS, append_record
 from gradtape.core.tape import LEAF, GradientTape
 from gradtape.core.variable import Variable
 from gradtape.function.holding import settled
@@ -194,6 +197,47 @@ def watched_by(tapes: list[Onlooker]) -> Iterator[None]:
         yield
     finally:
         activate(around)
+
+
+def record(name: str, grad_fn: Callable, outs: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
+    """The results, new tensors, whose producer on every tape is ``grad_fn``; forward mode calls it at once."""
+
+    def make() -> tuple | None:
+        made = make_custom_record(name, grad_fn, tuple(outs), inputs, [], inputs)
+        if made is not None:
+            made[1].pull = _pull
+        return made
+
+    append_record(thread.recorders, inputs, make, tuple(outs), tuple(inputs))
+    return outs
+
+
+def _pull(record: tuple, gs: tuple, sweep: Any) -> None:
+    """Pull cotangents back through a record of ours; the rows of a Jacobian all at once."""
+    import jax
+
+    rows = [type(g) is Batched and g.level > batch_level() for g in gs]
+    values = [g.value for g, is_row in zip(gs, rows) if is_row]
+    if not values or any(isinstance(value, Tensor) for value in values):
+        pull_custom(record, gs, sweep)
+        return
+    _, op, keys, shapes, kinds, _, attributes, _, _ = record
+    connected: list[int] = []
+
+    def run(*arrays: Any) -> list:
+        rest = iter(arrays)
+        found = attributes["grad_fn"](*(wrap(next(rest)) if is_row else _tensor(g) for g, is_row in zip(gs, rows)))
+        connected[:] = [i for i, g in enumerate(found) if g is not None]
+        return [found[i]._array for i in connected]
+
+    top = max(g.level for g, is_row in zip(gs, rows) if is_row)
+    for i, array in zip(connected, jax.vmap(run)(*values)):
+        if keys[i] in sweep.needed:
+            sweep.add(op, keys[i], Batched(array, top), shapes[i], kinds[i])
+
+
+def _tensor(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else wrap(value)
 
 
 def stub(key: Any, shape: tuple[int, ...], dtype: Any) -> Tensor:

@@ -193,7 +193,7 @@ class Repeat:
         assigned = list(self._found.assigned.values())
         self._collected: Any = None
         steps, going = self._steps(count)
-        draws = self._drawn(state, steps)
+        draws = self._drawn(state, steps, count)
         carry = [*self._leaves.tensors(), *(_of_variable(state, v) for v in assigned)]
         needs = list(self._found.needs)
         carry += [state.needs[place] if place in state.needs else wrap(jnp.zeros((), jnp.int32)) for place in needs]
@@ -227,12 +227,12 @@ class Repeat:
         bound = current().bound(self._place, FIRST_BOUND) if self._differentiated else 0  # type: ignore[union-attr]
         return Steps(bound, limit), going
 
-    def _drawn(self, state: Tracing, steps: Steps) -> list[Tensor]:
+    def _drawn(self, state: Tracing, steps: Steps, count: int | None) -> list[Tensor]:
         """The random numbers of all steps, in rows: each step draws all of its numbers, then comes the next."""
         drawn = self._found.drawn
         if not drawn:
             return []
-        if self._bounded or (steps.count is not None and self.length is None):
+        if self.length is None and count is None:
             raise Unstageable("random numbers in a loop of unknown length")
         all_steps: list = []
 

@@ -17,13 +17,13 @@ import numpy as np
 
 from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.tape import GradientTape
+from gradtape.core.tape import GradientTape, safety
 from gradtape.core.variable import Variable
 from gradtape.function.cache import compile_at_first_run
 from gradtape.function.holding import LOCK, Holder, is_held, settled
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
-from gradtape.function.state import VALUE, Snapshot, Tracing, held_by, hold
+from gradtape.function.state import VALUE, Snapshot, Tracing, held_by, hold_all
 from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.placement import here
 from gradtape.values.tensor import Tensor, wrap
@@ -40,7 +40,9 @@ class Piece:
     It writes over those that are ``donated``: their new values have the types that ``assigned`` has for them.
     """
 
-    def __init__(self, text: Any, equations: list, inputs: dict, outputs: list, assigned: Any = MappingProxyType({})) -> None:
+    def __init__(
+        self, text: Any, equations: list, inputs: dict, outputs: list, assigned: Any = MappingProxyType({}), donate: bool = True
+    ) -> None:
         import jax
         from jax.extend import core
 
@@ -50,14 +52,23 @@ class Piece:
         places = {name: i for i, name in enumerate(assigned)}
         wanted = dict(sorted(wanted.items(), key=lambda item: places.get(item[1], len(places))))
         self.names = list(wanted.values())
-        self.effects = any(e.effects for e in equations)
-        self.donated = [] if self.effects else [name for v, name in wanted.items() if assigned.get(name) == v.aval]
+        self.effects = any(e.effects or _calls_python(e) for e in equations)
+        donate = donate and not self.effects
+        self.donated = [name for v, name in wanted.items() if donate and assigned.get(name) == v.aval]
         debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
         short = text.replace(constvars=[], invars=list(wanted), outvars=outputs, eqns=equations, debug_info=debug)
         program = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))
         self.compiled = jax.jit(program, donate_argnums=[self.names.index(name) for name in self.donated])
         self.run: Callable = self.compiled
         self.size, self.types = len(equations), [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in wanted]
+
+
+def _calls_python(equation: Any) -> bool:
+    """Whether Python runs in the middle of it, and may raise."""
+    if "callback" in equation.primitive.name:
+        return True
+    parts = [part for value in equation.params.values() for part in (value if isinstance(value, (list, tuple)) else (value,))]
+    return any(_calls_python(e) for part in parts for e in getattr(getattr(part, "jaxpr", part), "eqns", ()))
 
 
 def _needed(equations: list, outputs: list) -> list:
@@ -91,6 +102,7 @@ class _Captured:
         self.variables: Any = self
         self.keys: set = set()
         self._known = [recorder.records for recorder in recorders]
+        self.safe = safety(recorders)
 
     def __contains__(self, key: Any) -> bool:
         if key is not None and any(key in known for known in self._known):
@@ -107,6 +119,10 @@ class _Captured:
         return 0
 
 
+class Violated(Exception):
+    """An assertion inside the program does not hold: the function as it is written tells which."""
+
+
 class MoreSteps(Exception):
     """A loop took more steps than its program keeps: it has to be made with these bounds."""
 
@@ -119,15 +135,17 @@ class Program:
     """One compiled signature of a function: inputs, state, results; and the gradients, if it was made under a tape."""
 
     def __init__(
-        self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool, bounds: dict | None = None
-    ) -> None:
-        from jax import device_put
+        self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool,
+        bounds: dict | None = None, donate: bool = True,
+    ) -> None:  # fmt: skip
+        from jax import block_until_ready, device_put, effects_barrier
         from jax.numpy import copy
 
         from gradtape.xp import jax as JAX
         from gradtape.xp import jax_devices
 
         self._scope, self._put, self._copy, self._devices = JAX.scope, device_put, copy, jax_devices
+        self._wait, self._barrier = block_until_ready, effects_barrier
         self.constants: set = set()
         self._holes: dict[int, tuple[Any, Any]] = {}  # by identity: name, array
         self.state: Any
@@ -151,7 +169,7 @@ class Program:
         self.captures = bool(self._captured.keys - state.lifted.keys())
         self._last: dict[Any, tuple[Tensor, Any]] = {}  # by variable: a tensor that it held, and the same on the device
         with JAX.scope():
-            self._compile(text, counts)
+            self._compile(text, counts, donate)
         for piece in filter(None, (self.forward, self.backward)):
             compile_at_first_run(piece, getattr(body, "__name__", "a function"))
         self.stateful = bool(self.assigned or self.constant)
@@ -185,7 +203,7 @@ class Program:
         def traced(*arrays: Any) -> list:
             tensors = [wrap(a) for a in arrays]
             args, kwargs = call.rebuild(tensors)
-            tape = GradientTape()
+            tape = GradientTape(safe=self._captured.safe)
             with tape if taped else nullcontext():
                 if taped:
                     self.state.on_first_read = tape.accessed
@@ -216,7 +234,7 @@ class Program:
         self.connected = [g is not None for g in dense]
         return [g._array for g in dense if g is not None]
 
-    def _compile(self, closed: Any, counts: tuple[int, int]) -> None:
+    def _compile(self, closed: Any, counts: tuple[int, int], donate: bool) -> None:
         import jax
 
         text = closed.jaxpr
@@ -237,7 +255,7 @@ class Program:
         else:
             types = [v.aval for v in outputs[self.outputs :]]
             assigned = {("variable", v._key): kind for v, kind in zip(self.assigned, types)}
-            self.forward = Piece(text, equations, inputs, outputs, assigned)
+            self.forward = Piece(text, equations, inputs, outputs, assigned, donate)
 
     # Running it
 
@@ -266,13 +284,15 @@ class Program:
                 if name in self.forward.donated:
                     inputs[i] = self._copy(inputs[i])
             outs = self.forward.run(*self._together(inputs))
+            if self.forward.effects:  # Python may raise until the last of them is there
+                outs = self._wait(outs)
+                self._barrier()
         tensors, end = self._complete(self._wrapped(outs[: self.outputs])), self.outputs + len(self.assigned)
         if commit:
-            for variable, tensor in zip(self.assigned, self._wrapped(outs[self.outputs : end])):
-                tensor._key = variable._key
-                hold(variable, tensor)
-            for variable, value in self.constant:
-                variable._put(value)
+            hold_all(
+                [*self.assigned, *(variable for variable, _ in self.constant)],
+                [*self._wrapped(outs[self.outputs : end]), *(wrap(value) for _, value in self.constant)],
+            )
         return tensors, outs[end:]
 
     def _complete(self, tensors: list[Tensor]) -> list[Tensor]:
@@ -281,6 +301,8 @@ class Program:
             return tensors
         results = tensors[: -len(self._counted)]
         counts = {place: int(t) for place, t in zip(self._counted, tensors[len(results) :])}
+        if any(counts.pop(place) for place in self._counted if place[-1] == "assert"):
+            raise Violated
         if any(count > self._bounds[place] for place, count in counts.items()):
             raise MoreSteps({p: max(b, 1 << (counts.get(p, 1) - 1).bit_length()) for p, b in self._bounds.items()})
         return results

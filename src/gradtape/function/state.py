@@ -8,6 +8,7 @@ code pays nothing: the look-up stands in the place of the cell's descriptor only
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from gradtape.core.variable import Variable
 from gradtape.errors import message
-from gradtape.function.holding import has_value, settle_to, settled
+from gradtape.function.holding import LOCK, has_value, settle_to, settled
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.values.placement import here
 from gradtape.values.tensor import Tensor, wrap
@@ -66,6 +67,21 @@ def hold(variable: Variable, tensor: Tensor) -> None:
         state.write(variable, tensor)
 
 
+def hold_all(variables: list[Variable], tensors: list[Tensor]) -> None:
+    """Replace what these variables hold: an interruption comes before the first of them or after the last."""
+    for variable, tensor in zip(variables, tensors):
+        tensor._key = variable._key
+    state = _thread.state
+    if state is not None:
+        for variable, tensor in zip(variables, tensors):
+            state.write(variable, tensor)
+        return
+    with LOCK:
+        for variable in variables:
+            settled(variable)
+        deque(map(_cell.__set__, variables, tensors), maxlen=0)  # no line of Python in between
+
+
 VALUE = property(held, hold)
 _installing = threading.Lock()
 _installed = 0
@@ -99,8 +115,8 @@ class State:
         self._outer: State | None = None
 
     def __enter__(self) -> State:
+        _install(+1)  # first: should an interruption come now, a slower way of reading is all that is left behind
         self._outer, _thread.state = _thread.state, self
-        _install(+1)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,8 +167,14 @@ class State:
     def commit(self) -> None:
         """Make what was assigned visible outside, unless the run began with a snapshot of the past."""
         if self.snapshot is None:
-            for key, variable in self.assigned.items():
-                hold(variable, self.values[key])
+            hold_all(list(self.assigned.values()), [self.values[key] for key in self.assigned])
+
+
+def _call(function: Callable, arrays: list) -> None:
+    """Call a function with these numbers whenever the program runs, in the order of the program."""
+    from jax.experimental import io_callback
+
+    io_callback(function, None, *arrays, ordered=True)
 
 
 class Tracing(State):
@@ -164,7 +186,8 @@ class Tracing(State):
         self.on_first_read: Callable[[Variable], None] = lambda variable: None
         self.draws: list[Callable[[], Any]] = []
         self.place: tuple = ()  # where in the function this is: loops are counted, so that a place has a name
-        self.needs: dict[tuple, Tensor] = {}  # by place: how many steps a loop took whose steps are kept for its gradient
+        self.needs: dict[tuple, Tensor] = {}  # by place: how many steps a loop took whose steps are kept for its gradient;
+        # or, of an assertion, 1 if it does not hold
         self.bounds: dict[tuple, int] = {}  # and how many are kept
         self._loops = 0
 
@@ -179,13 +202,13 @@ class Tracing(State):
 
     def __enter__(self) -> State:
         super().__enter__()
-        staging.inside, staging.draw = True, self.draw
+        staging.inside, staging.draw, staging.is_first, staging.call = True, self.draw, self.is_first, _call
         self._device, here.device = here.device, None  # the program decides where it runs
         return self
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
-        staging.inside, staging.draw = False, None
+        staging.inside, staging.draw, staging.is_first, staging.call = False, None, None, None
         here.device = self._device
 
     def begin(self, variable: Variable) -> Tensor:
@@ -203,6 +226,11 @@ class Tracing(State):
             raise Unstageable("this kind of random number")
         self.draws.append(lambda: np.asarray(thunk()))
         return self.lift(("draw", len(self.draws) - 1), np.asarray(example))
+
+    def is_first(self, variable: Variable, array: Any) -> bool:
+        """Whether this is the array that stands for what a variable held when the call began."""
+        key = variable._key
+        return key in self.values and key not in self.assigned and self.values[key]._array is array
 
     def check_initial(self, tensor: Tensor) -> None:
         if type(tensor) is not Tensor:

@@ -4,9 +4,12 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 # Where each public name lives; loaded when touched.
-_HOME = {"Cause": "causes", "Finding": "causes", "Report": "causes", "GradientMonitor": "monitor"}
+_HOME = {
+    "Cause": "causes", "Finding": "causes", "GradientMonitor": "monitor", "Memory": "memory", "NonFinite": "nonfinite",
+    "Profile": "profile", "Report": "causes", "Summary": "summary", "Verification": "verify",
+}  # fmt: skip
 
-__all__ = ["Cause", "Finding", "GradientMonitor", "Report"]
+__all__ = ["Cause", "Finding", "GradientMonitor", "Memory", "NonFinite", "Profile", "Report", "Summary", "Verification"]
 
 
 def __getattr__(name: str) -> _Any:

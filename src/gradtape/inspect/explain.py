@@ -26,8 +26,10 @@ from gradtape.errors import message
 from gradtape.inspect.causes import Cause, Finding, Report
 from gradtape.inspect.paths import Paths
 from gradtape.inspect.source import Surroundings
+from gradtape.values import dtypes
 
 _COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split())
+_BRANCHES = ("if ", "elif ", "while ", "assert ")
 _SHAPES = frozenset("shape size rank zeros_like ones_like".split())  # what nobody expects a gradient of
 
 
@@ -171,7 +173,7 @@ class _Explanation:
         if place is not None:
             return self._finding(source, Cause.READ_BEFORE, place)
         unread = self._finding(source, Cause.UNCONNECTED, self.entered, "it was never read while the tape recorded")
-        return self._elsewhere(source) or unread
+        return self._elsewhere(source, {source._key}) or unread
 
     def _proven(self, source: Any, reached: set) -> Finding | None:
         """A cut between what was computed from the source and what the target was computed from."""
@@ -219,7 +221,11 @@ class _Explanation:
         if not ranked:
             return None
         exit = max(ranked)[2]
-        return self._finding(source, Cause(exit.cause), _place(exit), _through(exit))
+        if exit.name in _COMPARISONS and _place(exit).text.startswith(_BRANCHES):
+            return self._finding(source, Cause.CONDITION, _place(exit), _through(exit))
+        compared = [root for root in self.paths.cuts(exit.keys) if root.name in _COMPARISONS]
+        at = compared[0] if compared and exit.cause == Cause.CONDITION.value else exit  # the call may be of generated code
+        return self._finding(source, Cause(exit.cause), _place(at), _through(exit))
 
     def _likelihood(self, exit: Exit, behind: set[int]) -> int:
         """How likely it is that a value which left here is what the target was computed from; 0: it is not."""
@@ -241,7 +247,7 @@ class _Explanation:
             return any(self.paths.knows(key) for key in self.keys)
         return any(key is not None and type(key) is not Cut for key in self.keys)
 
-    def _elsewhere(self, source: Any, reached: Any = None) -> Finding | None:
+    def _elsewhere(self, source: Any, reached: set) -> Finding | None:
         """A target that the tape has not seen."""
         if self._is_recorded() or not self.targets:
             return None
@@ -250,6 +256,10 @@ class _Explanation:
         if place is not None:
             return self._finding(source, Cause.STOP_RECORDING, place)
         place, is_inside = self.code.computed(target)
+        last = self.code.frontier(target, reached) if is_inside else None
+        if last is not None:
+            cause = Cause.DTYPE if getattr(last[1], "dtype", None) is dtypes.string else Cause.NONDIFFERENTIABLE
+            return self._finding(source, cause, last[0], "through a function that tapes do not follow")
         if is_inside:
             return self._finding(source, Cause.UNCONNECTED, place, "the target is a constant")
         return self._finding(source, Cause.OUTSIDE, place or self.entered)
@@ -278,12 +288,9 @@ class _Explanation:
         return self._finding(source, Cause.ZERO, self.paths.place(at) or self.entered, detail, gradient="zero")
 
 
-def _place(at: Any) -> Place | None:
-    """The place of ``(code, instruction)``, a cut or an exit."""
-    if at is None:
-        return None
-    code, instruction = at[-2:]
-    return place_of(code, instruction)
+def _place(at: Any) -> Any:
+    """The place of ``(code, instruction)``, a cut or an exit; None of None."""
+    return None if at is None else place_of(*at[-2:])
 
 
 def _through(cut: Severed | Exit) -> str:

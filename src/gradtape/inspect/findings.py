@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradtape.inspect.graph import Graph, Node
+from gradtape.inspect.tables import size
 
 VANISHING = 1e-7
 """A gradient vanishes if the root mean square of its elements is below this part of the largest on the way."""
@@ -34,7 +35,7 @@ class Finding:
 
 def findings(graph: Graph) -> list[Finding]:
     """All findings, the worst first."""
-    found = [*_broken(graph), *_nonfinite(graph), *_sizes(graph), *_dead(graph), *_memory(graph)]
+    found = [*_broken(graph), *_nonfinite(graph), *_zero(graph), *_sizes(graph), *_dead(graph), *_memory(graph)]
     rank = {ERROR: 0, WARNING: 1, INFORMATION: 2}
     return sorted(found, key=lambda finding: rank[finding.severity])
 
@@ -85,6 +86,15 @@ def _count_nonfinite(node: Node, attribute: str) -> int:
     return sum(s.nonfinite for output in node.outputs if (s := getattr(output, attribute)) is not None)
 
 
+def _zero(graph: Graph) -> Iterator[Finding]:
+    """Sources that are connected, but get zeros only."""
+    zero = [n for n in graph.sources if (g := graph.nodes[n].outputs[0].gradient) is not None and g.zeros == 1]
+    if zero:
+        names = ", ".join(_short(graph.nodes[n]) for n in zero[:4]) + (" and others" if len(zero) > 4 else "")
+        text = f"{names}: connected, but the derivative is zero. A saturated or unselected branch, or a product with zero."
+        yield Finding(WARNING, "zero", f"Gradient exactly zero for {_counted(len(zero), 'source')}", text, zero)
+
+
 def _sizes(graph: Graph) -> Iterator[Finding]:
     """Gradients of sources and ops whose elements are far smaller, or larger, than those at the target."""
     sized = {
@@ -95,7 +105,7 @@ def _sizes(graph: Graph) -> Iterator[Finding]:
     if not sized:
         return
     top = max(sized.values())
-    small = [n for n, size in sized.items() if size < VANISHING * top]
+    small = [n for n, size in sized.items() if 0 < size < VANISHING * top]
     start = max((sized.get(target, 0.0) for target in graph.targets), default=1.0) or 1.0
     large = [n for n, size in sized.items() if size > EXPLODING * max(1.0, start)]
     for kind, numbers, extreme, text in (
@@ -128,15 +138,6 @@ def _memory(graph: Graph) -> Iterator[Finding]:
         text = ", ".join(f"{where} {size(count)} ({count / total:.0%})" for count, where in sums[:3])
         first = [held[where][0].number for _, where in sums[:3]]
         yield Finding(INFORMATION, "memory", f"{size(total)} are kept for the gradient", f"Most of it by {text}.", first)
-
-
-def size(count: int) -> str:
-    """Bytes in words."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.3g} {unit}"
-        count /= 1024  # type: ignore[assignment]
-    return ""
 
 
 def _counted(n: int, word: str) -> str:

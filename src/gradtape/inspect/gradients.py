@@ -6,16 +6,17 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
+from gradtape.core.backprop import PAIR
 from gradtape.core.context import suspended
 from gradtape.core.observed import Observer, outputs_of
 from gradtape.core.tape import GradientTape, _leaves, _ones
 from gradtape.errors import message
 from gradtape.inspect.explain import explain
-from gradtape.inspect.graph import CONSTANT, OP, VARIABLE, WATCHED, Graph, legible, read, records_of
-from gradtape.inspect.statistics import describe, numbers
-from gradtape.xp import numpy as NUMPY
+from gradtape.inspect.graph import CONSTANT, VARIABLE, WATCHED, Graph, fill, legible, read, records_of
+from gradtape.inspect.modules import assign_modules
+from gradtape.inspect.profile import forward_seconds
+from gradtape.inspect.replay import steps_of
+from gradtape.inspect.statistics import describe, is_tracer
 
 _REPLAY_SECONDS = 5.0
 
@@ -26,11 +27,14 @@ def traversed(tape: GradientTape, target: Any = None, sources: Any = None) -> Gr
     Without a target: of what `gradient` was last asked for, if the tape traces. Without sources: by all that is watched.
     """
     graph = read(tape)
-    asked = tape.trace.asked if tape.trace is not None else ()
+    asked: tuple = ()
+    if tape.trace is not None:
+        assign_modules(graph, tape.trace)
+        asked = tape.trace.asked
     if target is not None:
         flat = None if sources is None else _leaves(sources, "source")
         annotate(tape, graph, _leaves(target, "target"), None, flat)
-    elif asked and sources is None and all(numbers(t) is not None for t in asked[0]):  # not while a function is compiled
+    elif asked and sources is None and is_concrete(tape):
         annotate(tape, graph, *asked)
     else:
         graph.sources = _watched(graph)
@@ -85,20 +89,30 @@ def _give_reasons(tape: GradientTape, graph: Graph, targets: list, lost: list) -
             graph.absent.append((finding.name, text))
 
 
-def time_forward(tape: GradientTape, graph: Graph) -> None:
-    """Run the ops of a traced tape once more, for the time that each takes; not those that work on tracers or a device."""
-    if tape.trace is None:
+def replay(tape: GradientTape, graph: Graph) -> None:
+    """Run the ops of a tape once more: for the time that each takes, and for values that the tape did not keep."""
+    if not is_concrete(tape):
         return
     deadline = time.perf_counter() + _REPLAY_SECONDS
-    with suspended(), NUMPY.scope():
-        for key, entry in tape.trace.entries.items():
-            began = time.perf_counter()
-            if entry.kind != OP or any(type(array) is not np.ndarray for array in entry.input_arrays):
-                continue
-            if began > deadline:
-                break
-            entry.op.kernel(NUMPY, *entry.input_arrays, **entry.attributes)
-            graph.nodes[graph.numbers_of[key][0]].forward_seconds = time.perf_counter() - began
+    for step in steps_of(tape):
+        if time.perf_counter() > deadline:
+            break
+        node = graph.nodes[graph.numbers_of[step.key][0]]
+        if step.is_known:
+            with suspended():
+                node.forward_seconds = forward_seconds(step, repeat=1)
+        for i, result in enumerate(step.results):
+            if result is not None:
+                fill(node, i, result)
+
+
+def is_concrete(tape: GradientTape) -> bool:
+    """Whether there are numbers on the tape: not so if it recorded a function that was being compiled."""
+    kept = (v for r in records_of(tape).values() if r[0] is not None for v in (r[6:] if r[0] is PAIR else r[5].values()))
+    tensors = [tensor for value in kept for tensor in (value if type(value) is tuple else (value,)) if tensor is not None]
+    if tape.trace is not None:
+        tensors += [value for entry in tape.trace.entries.values() for value in entry.output_values]
+    return not any(is_tracer(getattr(tensor, "_array", tensor)) for tensor in tensors)
 
 
 def _watched(graph: Graph) -> list[int]:

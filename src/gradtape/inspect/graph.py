@@ -56,6 +56,7 @@ class Node:
     attributes: str = ""
     bytes: int = 0  # that the record alone keeps alive
     place: Place | None = None
+    module: str = ""  # that it belongs to, as far as names of variables tell: see `modules`
     forward_seconds: float | None = None
     backward_seconds: float | None = None
 
@@ -107,9 +108,9 @@ class Graph:
         return found
 
 
-def read(tape: GradientTape) -> Graph:
-    """The graph of a tape, without gradients: `gradients.annotate` adds them."""
-    graph = _Reader(tape).read()
+def read(tape: GradientTape, values: bool = True) -> Graph:
+    """The graph of a tape, without gradients: `gradients.annotate` adds them. Describing all values takes longest."""
+    graph = _Reader(tape, values).read()
     graph.traced = tape.trace is not None
     return graph
 
@@ -133,10 +134,20 @@ def records_of(tape: GradientTape) -> dict:
 _RECTIFIERS = {"relu", "relu6", "maximum"}
 
 
+def fill(node: Node, i: int, value: Any) -> None:
+    """What the value of an output tells, if that is not known yet."""
+    output = node.outputs[i]
+    if output.value is None:
+        output.value = describe(value)
+        if node.name in _RECTIFIERS and len(output.shape) > 1:
+            output.dead = dead_units(value)
+
+
 class _Reader:
     """Walks the records of a tape once."""
 
-    def __init__(self, tape: GradientTape) -> None:
+    def __init__(self, tape: GradientTape, values: bool) -> None:
+        self._values = values
         self._variables = tape.variables
         self._records = records_of(tape)
         self._entries = {} if tape.trace is None else tape.trace.entries
@@ -200,13 +211,8 @@ class _Reader:
         return place
 
     def _fill(self, number: int, i: int, value: Any) -> None:
-        """What the value of an output tells, if that is not known yet."""
-        node = self._nodes[number]
-        output = node.outputs[i]
-        if output.value is None and value is not None:
-            output.value = describe(value)
-            if node.name in _RECTIFIERS and len(output.shape) > 1:
-                output.dead = dead_units(value)
+        if self._values and value is not None:
+            fill(self._nodes[number], i, value)
 
     def _add(self, kind: str, name: str, outputs: list[Output]) -> Node:
         node = Node(len(self._nodes), kind, legible(name), outputs)

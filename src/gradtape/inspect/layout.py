@@ -158,7 +158,7 @@ def _coordinates(
     guides = [_foremost(side, rank) for side, rank in zip(sides, ranks)]
     lengths = np.add(ranks[0], ranks[1])
     # The heavier, the less a node gives way: the longest path and the stations of edges stay straight.
-    weights = np.where(lengths == lengths.max(), 64.0, np.where(np.arange(len(widths)) < real, 1.0, 4.0))
+    weights = np.where(lengths == lengths.max(), 1e6, np.where(np.arange(len(widths)) < real, 1.0, 4.0))
     x = np.zeros(len(widths))
     for row in rows:
         x[row] = np.cumsum(widths[row] + GAP) - (widths[row] + GAP) / 2

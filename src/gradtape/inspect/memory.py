@@ -19,6 +19,7 @@ from gradtape.inspect.tables import size, table
 from gradtape.values.tensor import Tensor
 
 _SHOWN = 10
+_HEAD = ("tensor of", "shape", "dtype", "bytes", "holders", "line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,13 @@ class Memory:
         )
         parts = [head]
         for title, found in (("op", self.by_op), ("line", self.by_line)):
-            rows = [(name, size(n), f"{n / max(self.arrays, 1):.0%}") for name, n in Counter(found).most_common(_SHOWN)]
-            if rows:
-                parts.append(table((title, "bytes", "share"), rows, left=(title,)))
-        rows = [
-            (h.op, str(h.shape), h.dtype, size(h.bytes), str(h.holders), str(h.place or "")) for h in self.tensors[:_SHOWN]
-        ]
-        if rows:
-            parts.append(table(("tensor of", "shape", "dtype", "bytes", "holders", "line"), rows, left=("tensor of", "shape", "line")))
+            shares = [(name, size(n), f"{n / max(self.arrays, 1):.0%}") for name, n in Counter(found).most_common(_SHOWN)]
+            if shares:
+                parts.append(table((title, "bytes", "share"), shares, left=(title,)))
+        largest = self.tensors[:_SHOWN]
+        if largest:
+            rows = [(h.op, str(h.shape), h.dtype, size(h.bytes), str(h.holders), str(h.place or "")) for h in largest]
+            parts.append(table(_HEAD, rows, left=("tensor of", "shape", "line")))
         if not self.by_line:
             parts.append("GradientTape(trace=True) says which lines hold it.")
         return "\n\n".join(parts)
@@ -70,21 +70,21 @@ class Memory:
 def memory(tape: GradientTape) -> Memory:
     """The bytes that a tape keeps alive. A buffer that several records or views share counts once."""
     count = _Count({id(_owner(v._tensor._array)) for v in tape.variables.values()})
-    entries = {} if tape.trace is None else tape.trace.entries
-    records = {} if tape.records is None and tape.trace is None else records_of(tape)
+    if tape.records is None and tape.trace is None:
+        return count.result()
+    records, entries = records_of(tape), {} if tape.trace is None else tape.trace.entries
     count.own(records)
     for key, record in records.items():
         entry = entries.get(key)
         count.at(record[1].name if record[0] is not None else "watched", None if entry is None else entry.place)
         count.add(key)
         count.add(record)
-        if entry is not None and entry.op is not None:
-            count.add(entry.output_values)
-            count.add(entry.input_values)
+        for value in () if entry is None else (*entry.output_values, *entry.input_values):
+            count.add(value)
     if tape.trace is not None:
         count.own(tape.trace.notes)
         for note in tape.trace.notes:
-            count.own(note)
+            count.add(note)
     return count.result()
 
 
@@ -138,7 +138,7 @@ class _Count:
                 self.add(_contents(cell))
         elif isinstance(thing, np.ndarray):
             self._buffer(thing)
-        elif type(thing) is object:
+        elif type(thing) in (object, int):
             self.own(thing)
 
     def _buffer(self, array: Any) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gradtape.inspect.monitor import Row
 
 _COLUMNS = "step kind name shape norm update_norm value_norm mean deviation low high zeros nans infinities histogram".split()
-_LEGEND = 10  # names that a legend has room for
+_LEGEND = 40  # names that there is room for
 
 
 def to_csv(rows: list[Row], path: Any) -> None:
@@ -40,36 +40,50 @@ def to_png(rows: list[Row], path: Any) -> None:
     history: dict[str, list[Row]] = {}
     for row in rows:
         history.setdefault(row.name, []).append(row)
-    figure = Figure(figsize=(11, 7), dpi=110, layout="constrained")
-    axes = figure.subplots(2, 2).ravel()
-    for i, (name, found) in enumerate(history.items()):
-        colour = colormaps["viridis"](i / max(1, len(history) - 1) * 0.9)
-        label = None if i >= _LEGEND else name[:40].replace("$", r"\$").lstrip("_")
+    figure = Figure(figsize=(11, 8), dpi=100, layout="constrained")
+    axes: Any = figure.subplot_mosaic("AD;BD;CD", width_ratios=[1.25, 1])
+    for i, found in enumerate(history.values()):
+        style = {"color": colormaps["viridis"](i / max(1, len(history) - 1) * 0.9), "lw": 1.4}
+        style["marker"] = "o" if len(found) == 1 else None
         steps = [row.step for row in found]
-        style = {"color": colour, "lw": 1.4, "marker": "o" if len(found) == 1 else None}
-        axes[0].plot(steps, [row.norm if row.norm else None for row in found], label=label, **style)
-        axes[1].plot(steps, [_relative(row) for row in found], **style)
-        axes[2].plot(steps, [row.gradient.zeros if row.gradient else None for row in found], **style)
+        axes["A"].plot(steps, [row.norm or None for row in found], **style)
+        axes["B"].plot(steps, [_relative(row) for row in found], **style)
+        axes["C"].plot(steps, [row.gradient.zeros if row.gradient else None for row in found], **style)
         bad = [row.step for row in found if row.gradient is not None and row.gradient.nonfinite]
-        axes[2].plot(bad, [1.02] * len(bad), "x", color="#d13438")
-        _ridge(axes[3], found[-1], i, colour)
-    titles = (
-        "norm of the gradient",
-        "update ÷ value",
-        "fraction of zeros (×: not finite)",
-        "latest gradient, between low and high",
-    )
-    for ax, title in zip(axes, titles):
-        ax.set_title(title, loc="left", fontsize=10)
-        ax.grid(alpha=0.25)
-    for ax in axes[:2]:
-        if any(len(line.get_ydata()) and any(y for y in line.get_ydata()) for line in ax.lines):
-            ax.set_yscale("log")
-    axes[2].set_ylim(-0.02, 1.06)
-    axes[3].set_yticks([])
-    if history:
-        axes[0].legend(fontsize=7, loc="best", frameon=False)
+        axes["C"].plot(bad, [1.04] * len(bad), "x", color="#d13438")
+        _ridge(axes["D"], found[-1], i, style["color"])
+    _finish(axes, list(history))
     FigureCanvasAgg(figure).print_png(os.fspath(path))
+
+
+_TITLES = {
+    "A": "norm of the gradient",
+    "B": "update ÷ value",
+    "C": "fraction of zeros (×: not finite)",
+    "D": "latest gradient, from low to high",
+}
+
+
+def _finish(axes: dict[str, Any], names: list[str]) -> None:
+    for name, ax in axes.items():
+        ax.set_title(_TITLES[name], loc="left", fontsize=10)
+        ax.tick_params(labelsize=8)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+    for name in "ABC":
+        axes[name].grid(alpha=0.25)
+    for name in "AB":
+        if any(y for line in axes[name].lines for y in line.get_ydata()):
+            axes[name].set_yscale("log")
+    axes["C"].set_ylim(-0.03, 1.1)
+    axes["C"].set_xlabel("step", fontsize=9)
+    ridge = axes["D"]
+    ridge.set_xticks([])
+    step = max(1, len(names) // _LEGEND)
+    ridge.set_yticks([-i for i in range(0, len(names), step)])
+    ridge.set_yticklabels([name[-28:] for name in names[::step]], fontsize=7, va="bottom", parse_math=False)
+    ridge.tick_params(length=0)
+    ridge.spines["left"].set_visible(False)
 
 
 def _relative(row: Row) -> float | None:
@@ -80,9 +94,10 @@ def _ridge(ax: Any, row: Row, i: int, colour: Any) -> None:
     """A histogram, above those before."""
     counts = row.gradient.counts if row.gradient is not None else ()
     if len(counts) > 1:
-        places = [k / (len(counts) - 1) for k in range(len(counts))]
-        heights = [-i + 0.9 * n / max(counts) for n in counts]
-        ax.fill_between(places, -i, heights, color=colour, alpha=0.6, lw=0, step="mid")
+        places = [k / len(counts) for k in range(len(counts))]
+        heights = [0.9 * n / max(counts) for n in counts]
+        ax.bar(places, heights, 1 / len(counts), bottom=-i, align="edge", color=colour, alpha=0.75, lw=0)
+    ax.plot([0, 1], [-i, -i], color=colour, lw=0.8)
 
 
 class Events:

@@ -67,7 +67,7 @@ class NonFinite:
             "backward": f"the derivative rule of {self.op} made the first NaN or infinity",
             "input": f"{self.op} was given a NaN or infinity that no op of this tape made",
         }[self.direction]
-        where = "" if self.place is None else f", called at {self.place.file}:{self.place.line}: {self.place.text}"
+        where = "" if self.place is None else f", called at {self.place}: {self.place.text}"
         rows = [("Inputs", str(v)) for v in self.inputs] + [("Outputs", str(v)) for v in self.outputs]
         if self.indices:
             rows.append(("At", ", ".join(str(list(index)) for index in self.indices)))
@@ -154,7 +154,7 @@ def indices_of(values: Iterable) -> tuple[tuple[int, ...], ...]:
     """Where the first elements are that are not finite, in the first value that has any."""
     for value in values:
         if is_bad(value):
-            found = np.argwhere(~np.isfinite(_array(value)))[:_SHOWN]  # type: ignore[call-overload]
+            found = np.argwhere(~np.isfinite(_array(value)))[:_SHOWN]  # type: ignore[arg-type]
             return tuple(tuple(map(int, index)) for index in found)
     return ()
 
@@ -191,9 +191,7 @@ class _Search:
     def given(self, step: Step) -> NonFinite:
         return self.report(step, "input", outputs=[v for v in step.values if is_bad(v)])
 
-    def report(
-        self, step: Step, direction: str, cotangents: Any = (), outputs: Any = None, reached: bool = True
-    ) -> NonFinite:
+    def report(self, step: Step, direction: str, cotangents: Any = (), outputs: Any = None, reached: bool = True) -> NonFinite:
         inputs = [described(step.named(i), value) for i, value in enumerate(step.values)]
         inputs += [described("cotangent", g) for g in cotangents]
         made = step.results if outputs is None else outputs
@@ -273,7 +271,7 @@ class _Source:
 
 
 def replayed(function: Callable, args: tuple, kwargs: dict) -> NonFinite:
-    """The first op that makes a NaN or infinity of finite values when a function is run eagerly; variables are left as they are."""
+    """The first op that makes a NaN or infinity when a function is run eagerly; variables are left as they are."""
     from gradtape.function.state import State
     from gradtape.ops.execution import settings
     from gradtape.ops.numerics import watched

@@ -113,8 +113,8 @@ class App {
   reveal(number) {
     const node = this.tape.nodes[number];
     if (!this.boxWith(number).single) {
-      for (let level = 1; level <= this.tape.level; level++) {
-        for (const n of node.kind === "op" ? [number] : this.tape.readers[number]) this.tape.open.add(this.tape.groupOf(this.tape.nodes[n], level));
+      for (const n of node.kind === "op" ? [number] : this.tape.readers[number]) {
+        for (const [id] of this.tape.groupsOf(this.tape.nodes[n])) this.tape.open.add(id);
       }
       this.view.show(this.tape);
     }
@@ -126,10 +126,10 @@ class App {
   // Groups that hold one group only are opened along with it.
   openGroup(box) {
     const [first] = box.members, { tape } = this;
-    for (let level = box.level; level > 0; level--) {
-      const group = tape.groupOf(first, level);
-      if (level < box.level && box.members.some((node) => tape.groupOf(node, level) !== group)) break;
-      tape.open.add(group);
+    const inside = tape.groupsOf(first).filter(([, level]) => level <= box.level);
+    for (const [id, level] of inside) {
+      if (level < box.level && box.members.some((node) => tape.groupOf(node, level) !== tape.groupOf(first, level))) break;
+      tape.open.add(id);
     }
     this.view.show(this.tape);
     this.select(this.boxWith(first.number));

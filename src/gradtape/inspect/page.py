@@ -14,7 +14,7 @@ from typing import Any
 from gradtape.core.tape import GradientTape
 from gradtape.errors import message
 from gradtape.inspect.findings import findings
-from gradtape.inspect.gradients import time_forward, traversed
+from gradtape.inspect.gradients import replay, traversed
 from gradtape.inspect.graph import Graph, Node
 from gradtape.inspect.statistics import Statistics
 
@@ -29,7 +29,7 @@ def page(tape: GradientTape, path: Any, target: Any = None, sources: Any = None)
     `gradient` was last asked for. A tape with ``trace=True`` has more to tell: lines of code, all values, times.
     """
     graph = traversed(tape, target, sources)
-    time_forward(tape, graph)
+    replay(tape, graph)
     write([graph], path)
 
 
@@ -73,42 +73,55 @@ def _embedded(data: Any) -> str:
 
 
 def _tape(graph: Graph) -> dict[str, Any]:
-    paths: dict[str, int] = {}
-    functions: dict[str, int] = {}
+    paths, functions, modules = _Numbers(), _Numbers(), _Numbers()
     lines: dict[str, str] = {}
     nodes = []
     for node in graph.nodes:
         place = node.place
-        file = line = function = -1
+        where = [-1, -1, -1, modules[node.module] if node.module else -1]
         if place is not None:
-            file, line = paths.setdefault(place.file, len(paths)), place.line
-            function = functions.setdefault(place.function, len(functions))
-            if f"{file}:{line}" not in lines:
-                lines[f"{file}:{line}"] = place.text[:_CODE]
-        nodes.append(_node(node, file, line, function))
+            where[:3] = paths[place.file], place.line, functions[place.function]
+            if f"{where[0]}:{place.line}" not in lines:
+                lines[f"{where[0]}:{place.line}"] = place.text[:_CODE]
+        nodes.append([*_node(node), *where])
     found = findings(graph)
     return {
         "name": graph.name,
         "nodes": nodes,
         "targets": graph.targets,
         "sources": graph.sources,
-        "paths": list(paths),
+        "paths": [_shown_path(path) for path in paths],
         "files": [os.path.basename(path) for path in paths],
         "functions": list(functions),
+        "modules": list(modules),
         "lines": lines,
         "findings": [asdict(finding) for finding in found],
         "broken": [{"source": f.path[0], "target": f.path[1], "text": f.text} for f in found if f.path is not None],
     }
 
 
-def _node(node: Node, file: int, line: int, function: int) -> list[Any]:
+class _Numbers(dict):
+    """Numbers texts in the order in which they are first met."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = len(self)
+        return self[text]
+
+
+def _shown_path(path: str) -> str:
+    """Short, if the file is below the current folder."""
+    here = os.getcwd() + os.sep
+    return path.removeprefix(here)
+
+
+def _node(node: Node) -> list[Any]:
     outputs = [
         [o.shape, o.dtype, _statistics(o.value), _statistics(o.gradient), None if o.dead is None else _rounded(o.dead)]
         for o in node.outputs
     ]
     return [
         node.kind, node.name, [[edge.source, edge.output] for edge in node.inputs], outputs, node.attributes, node.bytes,
-        file, line, function, _rounded(node.forward_seconds), _rounded(node.backward_seconds),
+        _rounded(node.forward_seconds), _rounded(node.backward_seconds),
     ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ function layered(boxes, edges) {
   orderRows(rows, layers, above, below);
   const [depth, reach] = ranks(count, forward, chains, layers.length);
   const longest = maxOf(depth);
-  const weights = layers.map((_, i) => (depth[i] + reach[i] === longest ? 64 : i < count ? 1 : 4));
+  const weights = layers.map((_, i) => (depth[i] + reach[i] === longest ? 1e6 : i < count ? 1 : 4));
   const x = coordinates(rows, widths, foremost(above, depth), foremost(below, reach), weights);
   pack(x, rows, widths, above, below);
   const y = heights(rows, boxes);

@@ -1,6 +1,7 @@
 // What the page shows: nodes as the tape has them, and the boxes and edges that are left when groups are closed.
 
-const LEVELS = ["Ops", "Lines", "Functions", "Modules"];
+const LEVELS = ["Ops", "Lines", "Functions", "Modules", "Files"];
+const WORDS = ["op", "line", "function", "module", "file"];
 const CROWDED = 250; // boxes: with more of them a tape opens grouped
 
 class Tape {
@@ -19,38 +20,44 @@ class Tape {
     this.open = new Set();
   }
 
-  node([kind, name, inputs, outputs, attributes, bytes, file, line, fn, forward, backward], number) {
+  node([kind, name, inputs, outputs, attributes, bytes, forward, backward, file, line, fn, module], number) {
     const results = outputs.map(([shape, dtype, value, gradient, dead]) => (
       { shape, dtype, value: statistics(value), gradient: statistics(gradient), dead }));
-    return { number, kind, name, inputs, outputs: results, attributes, bytes, file, line, fn, forward, backward };
+    return { number, kind, name, inputs, outputs: results, attributes, bytes, file, line, fn, module, forward, backward };
   }
 
-  // The finest level that is not crowded.
+  // Modules keep the order in which values flow; else the finest level that is not crowded.
   bestLevel() {
-    for (const level of [1, 2]) {
-      if (new Set(this.nodes.map((node) => this.groupOf(node, level))).size <= CROWDED) return level;
-    }
-    return 3;
+    const count = (level) => new Set(this.nodes.map((node) => this.groupOf(node, level))).size;
+    if (this.modules.length > 2 && count(3) <= CROWDED) return 3;
+    return [1, 2].find((level) => count(level) <= CROWDED) || 4;
   }
 
   groupOf(node, level) {
     if (node.file < 0 || node.kind !== "op" || level === 0) return `op ${node.number}`;
-    return ["", `line ${node.file}:${node.line}`, `function ${node.file}:${node.fn}`, `file ${node.file}`][level];
+    if (level === 3 && node.module < 0) return this.groupOf(node, 2);
+    return ["", `line ${node.file}:${node.line}`, `function ${node.file}:${node.fn}`, `module ${node.module}`, `file ${node.file}`][level];
   }
 
   groupName(node, level) {
+    if (level === 3 && node.module < 0) return this.groupName(node, 2);
     const file = this.files[node.file];
-    return ["", `${file}:${node.line}`, this.functions[node.fn], file][level];
+    return ["", `${file}:${node.line}`, this.functions[node.fn], this.modules[node.module], file][level];
+  }
+
+  // The groups that a node is in, from the coarsest in use to the finest, each named with those around it.
+  groupsOf(node) {
+    const found = [];
+    let id = "";
+    for (let { level } = this; level > 0; level--) {
+      id += `/${this.groupOf(node, level)}`;
+      found.push([id, level]);
+    }
+    return found;
   }
 
   // The box that shows a node: its outermost group that is closed, or itself.
-  boxOf(node) {
-    for (let level = this.level; level > 0; level--) {
-      const group = this.groupOf(node, level);
-      if (!this.open.has(group)) return [group, level];
-    }
-    return [`op ${node.number}`, 0];
-  }
+  boxOf(node) { return this.groupsOf(node).find(([id]) => !this.open.has(id)) || [`op ${node.number}`, 0]; }
 
   boxes() {
     const byId = new Map(), idOf = [];

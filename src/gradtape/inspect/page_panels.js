@@ -182,6 +182,7 @@ class Panels {
         ...node.outputs.map((o, i) => [node.outputs.length > 1 ? `output ${i}` : "shape", `${o.shape.join(" × ") || "scalar"}  ${o.dtype}`]),
         ["reads", node.inputs.length ? links(node.inputs.map(([s]) => s)) : null],
         ["read by", readers.length ? links(readers) : null],
+        ["module", node.module >= 0 ? tape.modules[node.module] : null],
         ["memory", node.kind === "op" ? bytes(node.bytes) : null],
         ["forward", node.forward != null ? seconds(node.forward) : null],
         ["backward", node.backward != null ? seconds(node.backward) : null],
@@ -198,11 +199,10 @@ class Panels {
 
   actions(node) {
     const { tape, app } = this, buttons = [];
-    for (let level = 1; level <= 3; level++) {
-      const group = tape.groupOf(node, level);
-      if (tape.open.has(group) && level <= tape.level) {
+    for (const [id, level] of tape.groupsOf(node)) {
+      if (tape.open.has(id)) {
         const text = `Close ${tape.groupName(node, level)}`.slice(0, 60);
-        buttons.push(element("button", { text, onClick: () => app.close(group, node) }));
+        buttons.push(element("button", { text, onClick: () => app.close(id, node) }));
       }
     }
     return buttons.length ? element("div", { class: "actions" }, ...buttons) : null;
@@ -212,7 +212,7 @@ class Panels {
     const [first] = box.members, counts = new Map();
     for (const node of box.members) counts.set(node.name, (counts.get(node.name) || 0) + 1);
     return [
-      element("h1", { text: box.title }), element("div", { class: "kind", text: `${["", "line", "function", "file"][box.level]} with ${count(box.members.length, "op")}` }),
+      element("h1", { text: box.title }), element("div", { class: "kind", text: `${WORDS[box.level]} with ${count(box.members.length, "op")}` }),
       box.level === 1 ? this.code(first) : null,
       element("div", { class: "actions" }, element("button", { id: "open-group", text: "Open", onClick: () => this.app.openGroup(box) })),
       element("h2", { text: "Together" }),

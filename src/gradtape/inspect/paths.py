@@ -54,7 +54,7 @@ class Paths:
     def cuts(self, keys: Iterable) -> list[Severed]:
         """The cuts that lie behind values, latest first."""
         roots = {id(root): root for key in keys if type(key) is Cut for root in key.roots}
-        return list(roots.values())[::-1]
+        return [Severed(*root) for root in roots.values()][::-1]
 
     def place(self, key: Any) -> Place | None:
         """Where a value was computed, if the tape traced it."""

@@ -84,9 +84,7 @@ def profile(tape: GradientTape, repeat: int = 3) -> Profile:
     """
     steps = steps_of(tape)
     with suspended():
-        entries = [
-            Timed(step.number, step.op.name, step.place, _forward(step, repeat), _backward(step, repeat)) for step in steps
-        ]
+        entries = [Timed(s.number, s.op.name, s.place, forward_seconds(s, repeat), _backward(s, repeat)) for s in steps]
     return Profile(tuple(entries))
 
 
@@ -99,7 +97,8 @@ def _best(function: Callable[[], Any], repeat: int) -> float:
     return min(times)
 
 
-def _forward(step: Step, repeat: int) -> float | None:
+def forward_seconds(step: Step, repeat: int) -> float | None:
+    """The time of an op's kernel; None if it cannot be run again."""
     if step.is_custom and step.function is not None:
         values = [wrap(v) if hasattr(v, "dtype") else v for v in step.arguments]
         return _best(lambda: step.function(*values), repeat)  # type: ignore[misc]

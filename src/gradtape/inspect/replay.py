@@ -15,6 +15,7 @@ from gradtape.core.context import suspended
 from gradtape.core.forward import as_general
 from gradtape.core.op import select
 from gradtape.core.tape import GradientTape
+from gradtape.errors import message
 from gradtape.inspect.graph import records_of
 from gradtape.values import nest
 from gradtape.values.tensor import Tensor, wrap
@@ -55,7 +56,7 @@ class Step:
 
     @property
     def function(self) -> Callable | None:
-        """What a custom gradient belongs to, as a function of its arguments; None if that is not known, or not all of them are."""
+        """What a custom gradient belongs to, as a function of its arguments; None if that, or one of them, is not known."""
         again = self.attributes.get("again")
         if again is None or any(v is None and key is not None for v, key in zip(self.arguments, self.inputs)):
             return None
@@ -79,10 +80,18 @@ class Step:
 
 
 def steps_of(tape: GradientTape, given: Iterable = ()) -> list[Step]:
-    """The steps of a tape, in order. ``given`` are tensors and variables whose values are known, such as targets and sources."""
+    """The steps of a tape, in order. ``given`` are tensors and variables whose values the caller has: targets, sources."""
     records = records_of(tape)
     entries = {} if tape.trace is None else tape.trace.entries
     known = _known(tape, records, given)
+    if any(type(array).__name__.endswith("Tracer") for array in known.values()):
+        raise RuntimeError(
+            message(
+                "The values of this tape are not known yet.",
+                received="a tape inside a function that is being compiled",
+                fix="ask a tape that runs eagerly; function.find_nonfinite(*args) replays a call",
+            )
+        )
     steps: list[Step] = []
     for key, record in records.items():
         if record[0] is None:

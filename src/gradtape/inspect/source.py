@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Iterator
 from functools import cache
+from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
 from gradtape.core.callsite import Place, user_frame
+from gradtape.core.variable import Variable
+from gradtape.values.tensor import Tensor
 
 
 class Surroundings:
     """The function (or module) in whose code a tape was entered, and the frame in which it runs, if it still does."""
 
     def __init__(self, entered: Place | None, frame: FrameType) -> None:
-        self.frame = user_frame(frame)
-        outer: FrameType | None = self.frame
+        inner = user_frame(frame)
+        outer: FrameType | None = inner
         while outer is not None and entered is not None and outer.f_code.co_filename != entered.file:
             outer = outer.f_back
-        self.frame = outer or self.frame
-        self.file = entered.file if entered is not None else self.frame.f_code.co_filename
+        frame = outer or inner
+        self._scopes = _locals(frame), frame.f_globals
+        self.file = entered.file if entered is not None else frame.f_code.co_filename
         tree = _parsed(self.file)
-        line = entered.line if entered is not None else self.frame.f_lineno
+        line = entered.line if entered is not None else frame.f_lineno
         self._scope = _innermost(tree, line, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) if tree else None
         block = _innermost(tree, line, (ast.With,)) if tree and entered is not None else None
         self.block: Any = block if block is not None and block.lineno <= line <= block.body[0].lineno else None
@@ -35,10 +40,9 @@ class Surroundings:
 
     def names(self, value: Any) -> list[str]:
         """What the frame calls a value: its own names first, then ``name.attribute``."""
-        scopes = (self.frame.f_locals, self.frame.f_globals)
-        found = [name for scope in scopes for name, other in list(scope.items()) if other is value]
+        found = [name for scope in self._scopes for name, other in list(scope.items()) if other is value]
         if not found:
-            for scope in scopes:
+            for scope in self._scopes:
                 for name, other in list(scope.items()):
                     held = getattr(other, "__dict__", None)
                     if type(held) is dict and not name.startswith("_"):
@@ -102,6 +106,22 @@ class Surroundings:
         lines = [line for name, line in firsts.items() if name in used]
         return self.place(lines[0]) if lines else None
 
+    def frontier(self, target: Any, reached: set) -> tuple[Place, Any] | None:
+        """The line on the way to ``target`` that read one of the ``reached`` values and gave another, and what it gave."""
+        behind = self.lines_behind(target)
+        for assigned, read, line in self.assignments():
+            given = [self._value(name) for name in assigned]
+            took = any(_key(self._value(name)) in reached for name in read)
+            if line in behind and took and not any(_key(value) in reached for value in given):
+                return self.place(line), given[0]
+        return None
+
+    def _value(self, name: str) -> Any:
+        """What a name, or an attribute of a name, stands for in the frame."""
+        first, _, attribute = name.partition(".")
+        value = next((scope[first] for scope in self._scopes if first in scope), None)
+        return getattr(value, "__dict__", {}).get(attribute) if attribute else value
+
     def stopped(self, value: Any) -> Place | None:
         """Where ``value`` was assigned, if that is inside a `stop_recording` block."""
         names = set(self.names(value))
@@ -112,6 +132,19 @@ class Surroundings:
                 if inner:
                     return self.place(inner[-1])
         return None
+
+
+def _locals(frame: FrameType) -> dict[str, Any]:
+    """The local names of a frame. Before Python 3.13 it keeps the copy that we ask for, and with it all values: not for us."""
+    names = frame.f_locals
+    copy = dict(names)
+    if type(names) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(names) <= 3:  # the user has no locals()
+        names.clear()
+    return copy
+
+
+def _key(value: Any) -> Any:
+    return value._key if isinstance(value, (Tensor, Variable)) else None
 
 
 @cache

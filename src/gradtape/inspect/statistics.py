@@ -40,6 +40,11 @@ class Statistics:
         return self.norm / finite**0.5 if finite else 0.0
 
 
+def is_tracer(array: Any) -> bool:
+    """Whether it stands for an array that exists only when a compiled program runs."""
+    return type(array).__name__.endswith("Tracer")
+
+
 def numbers(value: Any) -> np.ndarray | None:
     """A tensor, variable, sparse gradient or array as real NumPy numbers (complex: moduli); None if it has none to show."""
     if isinstance(value, IndexedSlices):
@@ -48,7 +53,7 @@ def numbers(value: Any) -> np.ndarray | None:
         value = value._tensor
     if isinstance(value, Tensor):
         value = value._array
-    if value is None or type(value).__name__.endswith("Tracer") or not hasattr(value, "dtype") or hasattr(value, "level"):
+    if value is None or is_tracer(value) or not hasattr(value, "dtype") or hasattr(value, "level"):
         return None
     array = np.asarray(value)
     if array.dtype.kind in "OSU":

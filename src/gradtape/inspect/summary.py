@@ -40,7 +40,7 @@ def summary(tape: GradientTape, limit: int | None = None) -> Summary:
     """
     if tape.records is None and tape.trace is None:
         return Summary(short(tape), (), limit)
-    graph = read(tape)
+    graph = read(tape, values=False)
     numbers = {node.number: i for i, node in enumerate(graph.ops)}
     return Summary(short(tape), tuple(_row(graph, node, numbers) for node in graph.ops), limit)
 
@@ -66,6 +66,6 @@ def short(tape: GradientTape) -> str:
     if records is None:
         state = "used up" if tape._used is not None else "empty"
         return f"<GradientTape: {state}>"
-    ops = sum(record[0] is not None for record in records.values())
-    state = ", recording" if tape._recording else ""
-    return f"<GradientTape: {ops} ops, {len(tape.variables)} variables{', persistent' if tape._persistent else ''}{state}>"
+    ops, variables = sum(record[0] is not None for record in records.values()), len(tape.variables)
+    counts = f"{ops} op{'s' * (ops != 1)}, {variables} variable{'s' * (variables != 1)}"
+    return f"<GradientTape: {counts}{', persistent' * bool(tape._persistent)}{', recording' * tape._recording}>"

@@ -1,12 +1,13 @@
 """A gradient check of what was actually run: every recorded op's rule, at the recorded values, against numerical derivatives.
 
-Each op is run again in float64. For a random combination of its outputs, the slope along a direction of one input is what the rule
-says, and what extrapolated differences of the kernel say. One direction follows the signs of the gradient, so that nothing cancels
-and a rule that is off by a factor shows; another is random, so that a gradient which is missing somewhere shows.
+Each op is run again in float64. For a random combination of its outputs, the slope along a direction of one input is what the
+rule says, and what extrapolated differences of the kernel say. One direction follows the signs of the gradient, so that nothing
+cancels and a rule that is off by a factor shows; another is random, so that a gradient which is missing somewhere shows.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from gradtape.core.callsite import Place
 from gradtape.core.context import suspended
-from gradtape.core.op import apply
+from gradtape.core.op import RECORDED, apply
 from gradtape.core.tape import GradientTape
 from gradtape.inspect.replay import Step, steps_of
 from gradtape.testing.check import _derivative, _double, _flat, _floating, _reals, _split
@@ -24,6 +25,7 @@ from gradtape.values.tensor import wrap
 
 _DOUBT = 1e-4  # a numerical derivative that is less certain than this says nothing
 _SINGLE = 1e-2  # the same, and the tolerance, for a function that does not run in float64
+_HERMITIAN = frozenset({"cholesky", "eigh", "eigvalsh"})  # ops of matrices that stay so
 _BY_DEFINITION = {
     "gamma_sample": "a sample keeps its quantile when the parameter moves",
     "truncated_sample": "a sample keeps its quantile when the parameters move",
@@ -79,17 +81,20 @@ class _Unchecked(Exception):
     """Why an op cannot be checked."""
 
 
-def verify(tape: GradientTape, rtol: float = 1e-5, seed: int = 0) -> Verification:
+def verify(tape: GradientTape, rtol: float = 1e-5, seed: int = 0, seconds: float = 60.0) -> Verification:
     """Check the rule of every recorded op, custom gradients included, at the recorded values. Nothing is used up.
 
     Where the values are at a kink or a pole, the rule is checked beside it. A function with a custom gradient that does not run
-    in float64 is checked in its own precision, to 1 %.
+    in float64 is checked in its own precision, to 1 %. What comes after ``seconds`` is left out, and said to be.
     """
     rng = np.random.default_rng(seed)
     checked, wrong, skipped = 0, [], []
+    deadline = time.monotonic() + seconds
     with suspended():
         for step in steps_of(tape):
             try:
+                if time.monotonic() > deadline:
+                    raise _Unchecked(f"{seconds:g} seconds were over")
                 count, found = _verified(step, rtol, rng)
             except _Unchecked as reason:
                 skipped.append((step.number, step.op.name, str(reason)))
@@ -177,7 +182,7 @@ class _Check:
         tensors = [wrap(point) for point in points]
         with GradientTape(persistent=True) as tape:
             tape.watch(tensors)
-            outputs = self._outputs(tensors)
+            outputs = self._outputs([RECORDED.reshape(t, shape=t._array.shape) for t in tensors])  # leaves may get sparse ones
         reals = _flat(outputs)
         if not reals.size:
             return []
@@ -188,7 +193,7 @@ class _Check:
         for i in which:
             sizes = np.abs(rng.normal(size=_reals(gradients[i]).shape)) + 0.1
             along = np.where(_reals(gradients[i]) < 0, -sizes, sizes)
-            for direction in (along, rng.normal(size=sizes.shape)):
+            for direction in (self._fit(along, points[i]), self._fit(rng.normal(size=sizes.shape), points[i])):
                 received = float(_reals(gradients[i]) @ direction)
                 expected = self._slope(points, i, direction, weights)
                 if expected is None:
@@ -201,6 +206,14 @@ class _Check:
                     wrong.append(Wrong(step.number, step.op.name, step.place, name, received, expected))
                     break
         return wrong
+
+    def _fit(self, direction: np.ndarray, point: np.ndarray) -> np.ndarray:
+        """A direction in which the op's argument may move."""
+        if self.step.op.name not in _HERMITIAN:
+            return direction
+        matrix = direction.view(np.complex128) if point.dtype.kind == "c" else direction
+        matrix = matrix.reshape(point.shape)
+        return _reals(np.ascontiguousarray((matrix + np.conj(np.swapaxes(matrix, -1, -2))) / 2))
 
     def _slope(self, points: list, i: int, direction: np.ndarray, weights: np.ndarray) -> float | None:
         """The derivative of the weighted outputs along a direction; None if differences do not say it."""

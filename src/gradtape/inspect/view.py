@@ -22,7 +22,7 @@ from typing import Any
 from gradtape.core.callsite import Place, place_of, site
 from gradtape.core.tape import GradientTape
 from gradtape.inspect import page
-from gradtape.inspect.gradients import time_forward, traversed
+from gradtape.inspect.gradients import replay, traversed
 from gradtape.inspect.graph import Graph
 
 FAILED, MISUSED, NOTHING, TIMED_OUT = 1, 2, 3, 124
@@ -155,7 +155,7 @@ def _graph(tape: GradientTape) -> Graph | None:
     """The graph of a tape; None if it recorded nothing, or is being changed by a script that cannot be stopped."""
     try:
         graph = traversed(tape)
-        time_forward(tape, graph)
+        replay(tape, graph)
     except RuntimeError:
         return None
     return graph if graph.ops else None

@@ -14,7 +14,7 @@ from gradtape.ops import elementwise
 from gradtape.ops.arguments import real_floating
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
-from gradtape.values.tensor import Tensor
+from gradtape.values.tensor import JaxTensor, Tensor
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
@@ -131,14 +131,18 @@ assert_non_positive = _sign("assert_non_positive", "x <= 0", np.less_equal)
 def check_numerics(xp, x, *, text):
     """x itself; refused where it has an infinity or nan. Traced values are not looked at."""
     if isinstance(x, np.ndarray):
-        found = [word for word, bad in (("Inf", np.isinf(x)), ("NaN", np.isnan(x))) if bad.any()]
-        if found:
-            summary = f"{text} : Tensor had {' and '.join(found)} values [Op:CheckNumerics]"
-            bad = np.argwhere(~np.isfinite(x))
-            where = f"{len(bad)} of {x.size} elements of {x.dtype.name} {x.shape}, the first at {tuple(bad[0].tolist())}"
-            fix = "tf.debugging.enable_check_numerics() names the op"
-            raise InvalidArgumentError(compose(summary, received=where, fix=fix))
+        _refuse_infinities(x, text)
     return x
+
+
+def _refuse_infinities(x: np.ndarray, text: str) -> None:
+    found = [word for word, bad in (("Inf", np.isinf(x)), ("NaN", np.isnan(x))) if bad.any()]
+    if found:
+        summary = f"{text} : Tensor had {' and '.join(found)} values [Op:CheckNumerics]"
+        bad = np.argwhere(~np.isfinite(x))
+        where = f"{len(bad)} of {x.size} elements of {x.dtype.name} {x.shape}, the first at {tuple(bad[0].tolist())}"
+        fix = "tf.debugging.enable_check_numerics() names the op"
+        raise InvalidArgumentError(compose(summary, received=where, fix=fix))
 
 
 check_numerics.vjp(lambda xp, g: g)
@@ -148,6 +152,8 @@ def numerics(tensor: Any, text: str) -> Tensor:
     """The tensor, if all its elements are finite."""
     x = convert_to_tensor(tensor)
     real_floating("CheckNumerics", x)
+    if type(x) is JaxTensor and not x._is_traced():
+        _refuse_infinities(x._host(), text)
     return check_numerics(x, text=text)
 
 

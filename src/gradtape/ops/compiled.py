@@ -103,7 +103,7 @@ def frozen(value: Any) -> Any:
 
 
 @cache
-def _is_tracer(kind: type) -> bool:
+def _is_tracer(kind: Any) -> bool:
     return "Tracer" in kind.__name__
 
 
@@ -114,6 +114,13 @@ def run(spec: Op, tensors: list[Tensor], arrays: list, attributes: dict[str, Any
     """The value of an op on jax arrays; where they are on several devices, all go to that of the first."""
     for recorder in thread.recorders:
         recorder.accelerated = ON_DEVICES
+    value = _kernel(spec, arrays, attributes)
+    if spec.closed and value.dtype != arrays[0].dtype:
+        raise spec.not_allowed(arrays[0].dtype)
+    return value
+
+
+def _kernel(spec: Op, arrays: list, attributes: dict[str, Any]) -> Any:
     if any(_is_tracer(type(a)) for a in arrays):
         return spec.kernel(JAX, *arrays, **attributes)
     try:
@@ -352,7 +359,7 @@ class Plan:
 
     def _builder(self) -> Callable:
         """From a function that finds arrays to records of them, in order; it holds no array."""
-        bare = []
+        bare: list[tuple] = []
         for key, record in reversed(self._stretch):
             if record[0] is PAIR:
                 values: Any = [self._value(v) for v in record[6:]]

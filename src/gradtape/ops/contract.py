@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 from gradtape.core.op import binary, op
+
+
+def _right_rule(xp, g, _out, x, _y):
+    """xᵀ g. For one matrix and many x all rows are one sum: a product for each x would have to be added up afterwards."""
+    if x.ndim > 2 and len(_y if type(_y) is tuple else xp.shape(_y)) == 2:
+        x, g = _rows(xp, x), _rows(xp, g)
+    return xp.matmul(xp.adjoint(x), g)
+
+
+def _rows(xp, x):
+    *leading, columns = xp.shape(x)
+    return xp.reshape(x, shape=(math.prod(leading), columns))
+
 
 matmul = binary(
     "matmul", "matrix product over the last two axes; leading axes broadcast",
     lambda xp, g, _out, _x, y: xp.matmul(g, xp.adjoint(y)),
-    lambda xp, g, _out, x, _y: xp.matmul(xp.adjoint(x), g),
+    _right_rule,
     label="MatMul",
 )  # fmt: skip
 

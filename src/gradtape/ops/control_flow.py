@@ -166,7 +166,8 @@ def _branches(functions: Any) -> list[Callable]:
 
 def _callable(what: str, function: Any) -> None:
     if not callable(function):
-        raise TypeError(message(f"'{what}' must be callable.", received=shown(function), fix=f"a function: lambda *_: {shown(function)}"))
+        value = shown(function)
+        raise TypeError(message(f"'{what}' must be callable.", received=value, fix=f"a function: lambda *_: {value}"))
 
 
 # Loops

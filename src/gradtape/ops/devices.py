@@ -126,7 +126,7 @@ settings = _Settings()
 
 def has_jax() -> bool:
     """Whether jax is installed; it is not loaded for that."""
-    return "jax" in sys.modules or find_spec("jax") is not None
+    return sys.modules.get("jax") is not None or find_spec("jax") is not None
 
 
 def accelerators() -> list[tuple[str, int]]:
@@ -171,14 +171,15 @@ def set_visible(devices: Any, device_type: str | None = None) -> None:
         known(device)
     others = [d for d in visible_devices() if device_type is not None and d.device_type != device_type]
     if not any(d.device_type == "CPU" for d in (*others, *chosen)):
-        raise ValueError(message("The CPU cannot be hidden.", why="eager operations run on it"))
+        text = "The CPU cannot be hidden."
+        raise ValueError(message(text, why="eager operations run on it", fix="add tf.config.list_physical_devices('CPU')[0]"))
     settings.visible = [*others, *chosen]
     _choose_default()
 
 
 def _choose_default() -> None:
     """Let compiled programs run on the first device that is visible, if the first of all is hidden."""
-    there, seen = accelerators(), [_index(d) for d in visible_devices() if d.device_type != "CPU"]
+    there, seen = accelerators(), [place_of(d) for d in visible_devices() if d.device_type != "CPU"]
     if there:
         from gradtape.xp import jax_devices
 
@@ -186,7 +187,8 @@ def _choose_default() -> None:
         jax_devices.prefer(device=None if first == there[0] else _of_jax(*first))
 
 
-def _index(device: PhysicalDevice) -> tuple[str, int]:
+def place_of(device: PhysicalDevice) -> tuple[str, int]:
+    """Its type and number."""
     return device.device_type, int(device.name.rpartition(":")[2])
 
 
@@ -204,9 +206,7 @@ def logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 def known(device: Any) -> PhysicalDevice:
     """The device, if it is one of this machine's."""
     if device not in physical_devices(getattr(device, "device_type", None)):
-        raise ValueError(
-            message(f"Unrecognized device: {device!r}", expected=f"one of {[d.name for d in physical_devices()]}")
-        )
+        raise ValueError(message(f"Unrecognized device: {device!r}", expected=f"one of {[d.name for d in physical_devices()]}"))
     return device
 
 
@@ -261,7 +261,7 @@ def find(spec: DeviceSpec) -> Any:
     if f"/device:{kind}:{index}" not in [d.name for d in logical_devices(kind)] or not has_jax():
         return None
     if kind != "CPU":
-        _, index = _index(visible_devices(kind)[index])
+        _, index = place_of(visible_devices(kind)[index])
     return _of_jax(kind, index)
 
 
@@ -332,7 +332,8 @@ def _meant(name: Any) -> tuple[DeviceSpec, Any]:
     if spec.job not in (None, "localhost") or spec.replica or spec.task:
         raise InvalidArgumentError(message(f"{spec.to_string()} unknown device.", expected="a device of this process"))
     if spec.device_index is not None and spec.device_index < 0:
-        raise InvalidArgumentError(message(f"Malformed device specification '{_HOST}{spec.to_string()}'", received=repr(name)))
+        text = f"Malformed device specification '{_HOST}{spec.to_string()}'"
+        raise InvalidArgumentError(message(text, received=repr(name), expected="an index of 0 or more: '/GPU:0'"))
     if spec.device_type is None:
         return spec, here.device
     found = find(spec)

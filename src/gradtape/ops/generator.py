@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.context import thread
 from gradtape.core.variable import Variable
 from gradtape.errors import message
-from gradtape.ops import philox, random, stateless
+from gradtape.ops import elementwise, philox, random, stateless
+from gradtape.ops import shape as shapes
+from gradtape.ops.execution import Unstageable, staging
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
 _WORD = 2**64
+_SIGN = -(2**63)
 
 
 class Algorithm(enum.Enum):
@@ -69,6 +73,7 @@ class Generator:
         check_algorithm(alg)
         value = copy_from.state if copy_from is not None else state
         self._lock = threading.Lock()
+        self._traced: tuple[Any, int] | None = None  # the latest state in a function that is being compiled, and how far it is
         self._state_var = Variable(_three(value), dtype=dtypes.int64, name="StateVar", trainable=False)
 
     @classmethod
@@ -117,7 +122,11 @@ class Generator:
     def skip(self, delta: Any) -> Tensor:
         """Move on as if ``delta`` numbers had been drawn; the state before."""
         with self._lock:
-            return wrap(self._advance(random.index(delta, "delta")))
+            count, before = random.index(delta, "delta"), self._words()
+            if type(before) is np.ndarray:
+                return wrap(self._advance(count))
+            self._move(count)
+            return wrap(before)
 
     def _advance(self, count: int) -> np.ndarray:
         """256 steps of the 128-bit counter per number, as in TensorFlow; the state before."""
@@ -133,10 +142,36 @@ class Generator:
 
         def draw(sample: random.Sample, blocks: int) -> Any:
             with self._lock:
-                low, high, key = (int(word) % _WORD for word in self._advance(count))
-            return sample(key, high << 64 | low)
+                if type(self._words()) is not np.ndarray:
+                    return self._draw_at_each_call(sample, count)
+                return sample(*_stream(self._advance(count)))
 
-        return random.per_element(draw)
+        return draw if staging.inside else random.per_element(draw)
+
+    def _draw_at_each_call(self, sample: random.Sample, count: int) -> Any:
+        """While a function is compiled: numbers for each call from the state that it begins with, which the program changes."""
+        before = self._drawn_so_far()
+        drawn = staging.draw(lambda: sample(*_stream(self._words(), 256 * before)), sample(0, 0))
+        self._move(count)
+        return drawn
+
+    def _drawn_so_far(self) -> int:
+        """How many numbers each call of a function that is being compiled will have drawn up to here."""
+        words = self._words()
+        if self._traced is not None and self._traced[0] is words:
+            return self._traced[1]
+        if thread.batch or not staging.is_first(self._state_var, words):
+            raise Unstageable("a random generator that is reset, or that draws in a loop")
+        return 0
+
+    def _move(self, count: int) -> None:
+        """Advance a state that is traced: add to the 128-bit counter, of which the halves have no sign."""
+        total = self._drawn_so_far() + count
+        low, high, key = self._state_var
+        moved = low + 256 * count
+        carry = (moved ^ _SIGN) < (low ^ _SIGN)
+        self._state_var.assign(shapes.stack(moved, high + elementwise.cast(carry, dtypes.int64), key, axis=0))
+        self._traced = self._words(), total
 
     # Numbers
 
@@ -170,12 +205,18 @@ class Generator:
 
     def make_seeds(self, count: int = 1) -> Tensor:
         """Seeds for stateless functions, one per column of a (2, count) tensor."""
-        first = self.uniform_full_int([count], dtypes.int64)._array
-        return wrap(np.stack([first, np.zeros_like(first)]))
+        first = self.uniform_full_int([count], dtypes.int64)
+        return shapes.stack(first, elementwise.zeros_like(first), axis=0)
 
     def split(self, count: int = 1) -> list[Generator]:
         """Independent generators, one per key drawn from this one."""
         return [Generator(state=[0, 0, int(key)]) for key in self.uniform_full_int([count], dtypes.int64)._array]
+
+
+def _stream(words: np.ndarray, further: int = 0) -> tuple[int, int]:
+    """The key, and the counter so many steps further on."""
+    low, high, key = (int(word) % _WORD for word in words)
+    return key, ((high << 64 | low) + further) % _WORD**2
 
 
 def _three(state: Any) -> Tensor:

@@ -171,7 +171,8 @@ def _assign(self: Tensor) -> Callable:
     try:
         variable, index = self._source
     except AttributeError:
-        raise AttributeError("'Tensor' object has no attribute 'assign'. Tensors are immutable; use a tf.Variable.") from None
+        text = "'Tensor' object has no attribute 'assign'. Tensors are immutable; use a tf.Variable."
+        raise AttributeError(message(text, fix="x = tf.Variable(x)")) from None
 
     def assign(value: Any, name: str | None = None) -> Variable:
         return variable._assign_slice(index, value)

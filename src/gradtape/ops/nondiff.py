@@ -82,6 +82,8 @@ def searchsorted(rows: Any, values: Any, side: Any, out_type: Any) -> Tensor:
 
 
 class _Label:
+    inputs = ("sorted_sequence", "values")
+
     def __init__(self, label: str) -> None:
         self.label = label
 

@@ -18,7 +18,7 @@ from gradtape.errors import InvalidArgumentError
 from gradtape.values.tensor import Tensor
 
 Look = Callable[[Op, str, list, list, Place], None]
-"""Called with an op, "forward" or "backward", the arrays that went in, those that came out, and the place in the user's code."""
+"""Called with an op, "forward" or "backward", the arrays that went in and came out, and the place in the user's code."""
 
 _undo: list[Callable[[], None]] = []
 
@@ -85,7 +85,8 @@ def _show(call: Any, look: Look, undo: list) -> None:
     for name in ("rule_x", "rule_y"):
         _replace(spec, name, lambda rule: _shown(spec, rule, "backward", look), undo)
     if spec.rules:
-        _replace(spec, "rules", lambda rules: tuple([r and (_shown(spec, r[0], "backward", look), *r[1:]) for r in rules]), undo)
+        shown = tuple([r and (_shown(spec, r[0], "backward", look), *r[1:]) for r in spec.rules])
+        _replace(spec, "rules", lambda _: shown, undo)
 
 
 def _replace(owner: Any, name: str, change: Callable, undo: list) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradtape.errors import message, shown
-from gradtape.ops.execution import on_the_host
+from gradtape.core.context import thread
+from gradtape.ops.execution import on_the_host, staging
 from gradtape.values import nest
 from gradtape.values.composite import Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
-from gradtape.values.tensor import Tensor
+from gradtape.values.tensor import Tensor, wrap
 
 _STREAMS = "sys.stdout, sys.stderr, a file object, a logging function, or 'file://' with a path"
 
@@ -22,7 +24,7 @@ def print(*inputs: Any, **kwargs: Any) -> None:
 
     Of a long axis the first and last ``summarize`` elements are shown: 3; -1 shows all.
     """
-    output_stream, end, sep = kwargs.pop("output_stream", sys.stderr), kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
+    output_stream, end, sep = kwargs.pop("output_stream", None), kwargs.pop("end", "\n"), kwargs.pop("sep", " ")
     summarize = kwargs.pop("summarize", 3)
     kwargs.pop("name", None)
     if kwargs:
@@ -39,9 +41,32 @@ def print(*inputs: Any, **kwargs: Any) -> None:
                 expected="how many elements to show at either end, or -1 for all",
             )
         )
-    on_the_host("tf.print")
-    text = sep.join(_shown(value, int(summarize)) for value in inputs)
-    _write(text + ("\n" if end is None else end), output_stream)
+
+    def write(values: Any) -> None:
+        text = sep.join(_shown(value, int(summarize)) for value in values)
+        _write(text + ("\n" if end is None else end), sys.stderr if output_stream is None else output_stream)
+
+    if staging.inside:
+        _at_each_call(write, inputs)
+    else:
+        write(inputs)
+
+
+def _at_each_call(write: Callable[[Any], None], inputs: Any) -> None:
+    """Print when the program runs that is being made, in the order of the program."""
+    leaves = nest.flatten(inputs)
+    if thread.batch or any(isinstance(leaf, Structured) for leaf in leaves):
+        on_the_host("tf.print of a structured tensor, or in a batch")
+    leaves = [convert_to_tensor(leaf) if isinstance(leaf, Convertible) else leaf for leaf in leaves]
+    traced = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf._is_traced()]
+
+    def show(*arrays: Any) -> None:
+        shown = list(leaves)
+        for i, array in zip(traced, arrays):
+            shown[i] = wrap(np.asarray(array))
+        write(nest.pack_sequence_as(inputs, shown))
+
+    staging.call(show, [leaves[i]._array for i in traced])
 
 
 def _write(text: str, stream: Any) -> None:

@@ -73,10 +73,7 @@ class _Streams:
                     self.open[name] = key, counter + blocks
             return sample(key, counter)
 
-        def draw_at_each_call(sample: Sample, blocks: int) -> Any:
-            return staging.draw(lambda: draw(sample, blocks), sample(0, 0))
-
-        return draw_at_each_call if staging.inside else per_element(draw)
+        return per_element(draw)
 
     def _next(self, name: tuple | None) -> tuple[int, int]:
         if name in self.open:
@@ -120,18 +117,24 @@ def index(value: Any, what: str) -> int:
 
 
 def per_element(draw: Source) -> Source:
-    """Inside a batch, a draw for each of its elements, in the order in which a loop would draw."""
+    """A source that obeys its surroundings: in a compiled function it draws at each call, in a batch for each element."""
 
     def drawn(sample: Sample, blocks: int) -> Any:
         if not thread.batch:
-            return draw(sample, blocks)
-        rows = np.stack([draw(sample, blocks) for _ in range(math.prod(thread.batch))])
+            return _now(lambda: draw(sample, blocks), sample)
+        size = math.prod(thread.batch)  # in the order in which a loop would draw
+        rows = _now(lambda: np.stack([draw(sample, blocks) for _ in range(size)]), lambda *at: np.stack([sample(*at)] * size))
         value: Any = rows.reshape(*thread.batch, *rows.shape[1:])
         for level in range(1, len(thread.batch) + 1):
             value = Batched(value if level == 1 else wrap(value), level)
         return value
 
     return drawn
+
+
+def _now(draw: Callable[[], Any], sample: Sample) -> Any:
+    """What is drawn; while a function is compiled, what each of its calls will draw, of which ``sample`` shows the kind."""
+    return staging.draw(draw, sample(0, 0)) if staging.inside else draw()
 
 
 def one_at_a_time(what: str) -> None:
@@ -282,8 +285,8 @@ def categorical_from(source: Source, logits: Any, num_samples: Any, dtype: dtype
     if number < 0:
         text = f"num_samples should be non-negative, got {number}"
         raise InvalidArgumentError(message(text, received=f"num_samples={number}", expected="0 or more"))
-    if type(scores) is BatchedTensor:
-        return _categorical_of_batch(source, scores, int(number), dtype)
+    if type(scores) is BatchedTensor or scores._is_traced():
+        return _categorical_of_unknown(source, scores, int(number), dtype)
     running = _running_weights(scores)
     size = len(running), int(number)
 
@@ -298,8 +301,8 @@ def _categorical_blocks(rows: int, number: int) -> int:
     return philox.RESERVED * rows * 2 * (-(-number // 4) * 4)
 
 
-def _categorical_of_batch(source: Source, scores: Tensor, number: int, dtype: dtypes.DType) -> Tensor:
-    """The same of logits that differ between the elements of a batch: the class is the number of running weights below."""
+def _categorical_of_unknown(source: Source, scores: Tensor, number: int, dtype: dtypes.DType) -> Tensor:
+    """The same of logits that are traced or differ between elements of a batch: a class is the number of running weights below."""
     _check_logits(scores)
     rows = scores._array.shape[0]
     wide = elementwise.stop_gradient(elementwise.cast(scores, dtypes.float64))
@@ -439,8 +442,8 @@ def shuffled_from(source: Source, value: Any) -> Tensor:
     if not array.ndim:
         return wrap(array)
     length = array.shape[0]
-    order = source(lambda key, counter: philox.permutation(key, counter, length), -(-(length - 1) // 4))
-    if thread.batch:  # another order for each element
+    order = source(lambda key, counter: np.asarray(philox.permutation(key, counter, length), np.int64), -(-(length - 1) // 4))
+    if thread.batch or staging.inside:  # another order for each element, or at each call
         return elementwise.stop_gradient(indexing.take(tensor, wrap(order), axis=0, batch_dims=0))
     return placed(wrap(array[order]))
 

@@ -369,7 +369,8 @@ class _Stacked(TensorArray):
         if not is_symbolic_tensor(index):
             at = operator.index(index)
             if not 0 <= at < self._length():
-                raise OutOfRangeError(f"Tried to access index {at} but array size is: {self._length()}")
+                text = f"Tried to access index {at} but array size is: {self._length()}"
+                raise OutOfRangeError(message(text, received=f"index {at}", expected=f"0 to {self._length() - 1}"))
         return convert_to_tensor(index)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:

@@ -253,7 +253,7 @@ class Optimizer:
     def iterations(self) -> Any:
         """How many updates were made: a variable; with gradient accumulation a tensor."""
         steps = self.gradient_accumulation_steps
-        return wrap(self._iterations._tensor._array // steps) if steps else self._iterations
+        return self._iterations._tensor // steps if steps else self._iterations
 
     # Learning rate
 
@@ -551,8 +551,10 @@ class Optimizer:
         seed = None
         if self.loss_scale_factor is not None:
             loss = convert_to_tensor(loss)
+            kind, factor = loss._array.dtype, self.loss_scale_factor  # a tensor, where a LossScale wraps this optimizer
             with NUMPY.scope():
-                seed = wrap(np.full(loss._array.shape, self.loss_scale_factor, loss._array.dtype))
+                factor = factor._array.astype(kind) if isinstance(factor, Tensor) else np.asarray(factor, kind)
+                seed = wrap(np.ones(loss._array.shape, kind) * factor)
         return list(zip(tape.gradient(loss, variables, seed), variables))
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Variable:

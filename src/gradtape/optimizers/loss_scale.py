@@ -11,6 +11,9 @@ from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
 from gradtape.errors import message
+from gradtape.ops import elementwise, reduce, shape
+from gradtape.ops.control_flow import cond
+from gradtape.ops.execution import staging
 from gradtape.optimizers.base import Optimizer
 from gradtape.values.convert import Convertible
 from gradtape.values.tensor import Tensor, wrap
@@ -85,37 +88,40 @@ class LossScale:
     def scale_loss(self, loss: Any) -> Any:
         """The loss times the scale, in the loss's dtype; for a function, a function."""
         if callable(loss):
-            return lambda: loss() * self.scale
-        factor: Any = self.scale
+            return lambda: self.scale_loss(loss())
         with NUMPY.scope():  # too large for float16: inf, and the step will be skipped
             if isinstance(loss, (Tensor, Convertible)):
-                factor = wrap(np.asarray(factor, loss.dtype.numpy))  # type: ignore[union-attr]
-            return loss * factor  # type: ignore[operator]
+                return loss * wrap(self._scale._tensor._array.astype(loss.dtype.numpy))  # type: ignore[operator,union-attr]
+            return loss * self.scale
 
     get_scaled_loss = scale_loss
 
     def get_unscaled_gradients(self, grads: Iterable[Any]) -> list:
         """The gradients over the scale; None stays None."""
-        scale = self.scale
+        scale = self._scale._tensor._array
         return [_divided(g, scale) for g in grads]
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Any:
         """Take gradients of the scaled loss: unscale and apply them, or skip the step. Returns ``iterations``."""
         pairs = list(grads_and_vars)
-        if any(isinstance(pair, (tuple, list)) and pair and not _finite(pair[0]) for pair in pairs):
-            self._skipped.assign_add(1)
-            self._good.assign(0)
-            self._scale.assign(self.scale / 2)
-            return self.inner_optimizer.iterations
-        scale = self.scale
-        if pairs and all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
-            pairs = [(_unscaled(g, v, scale), v) for g, v in pairs]
-        self.inner_optimizer.apply_gradients(pairs)
-        self._good.assign_add(1)
-        if self.good_steps >= self.growth_steps:
-            self._good.assign(0)
-            self._scale.assign(min(scale * 2, _FLOAT32_MAX))
+        whole = all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs)
+        if whole and staging.inside:  # variables of the optimizer are made outside of the branch
+            self.inner_optimizer.build([v for _, v in pairs])
+        finite = [_finite(pair[0]) for pair in pairs if isinstance(pair, (tuple, list)) and pair]
+        cond(reduce.all(shape.stack(*finite, axis=0)) if finite else True, lambda: self._apply(pairs, whole), self._skip)
         return self.inner_optimizer.iterations
+
+    def _skip(self) -> None:
+        self._skipped.assign_add(1)
+        self._good.assign(0)
+        self._scale.assign(self._scale._tensor / 2)
+
+    def _apply(self, pairs: list, whole: bool) -> None:
+        scale, good = self._scale._tensor, self._good._tensor + 1
+        self.inner_optimizer.apply_gradients([(_unscaled(g, v, scale._array), v) for g, v in pairs] if pairs and whole else pairs)
+        grown = good >= self.growth_steps
+        self._good.assign(elementwise.where(grown, elementwise.zeros_like(good), good))
+        self._scale.assign(elementwise.where(grown, elementwise.minimum(scale * 2, _FLOAT32_MAX), scale))
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
         variables = self.inner_optimizer._trainable if trainable_variables is None else list(trainable_variables)
@@ -124,7 +130,7 @@ class LossScale:
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Any:
         """Scale, differentiate, `apply_gradients`; arguments as in `Optimizer.minimize`."""
         inner = self.inner_optimizer
-        inner.loss_scale_factor = self.scale  # compute_gradients seeds the sweep with it
+        inner.loss_scale_factor = self._scale._tensor  # compute_gradients seeds the sweep with it
         try:
             pairs = inner.compute_gradients(loss, var_list, tape)
         finally:
@@ -161,33 +167,34 @@ class LossScale:
             object.__setattr__(self, name, value)
 
 
-def _array(gradient: Any) -> np.ndarray:
+def _array(gradient: Any) -> Any:
     if isinstance(gradient, IndexedSlices):
         gradient = gradient.values
     if isinstance(gradient, Convertible):
         gradient = gradient._operand()
-    return gradient._host() if isinstance(gradient, Tensor) else np.asarray(gradient)
+    return gradient._array if isinstance(gradient, Tensor) else np.asarray(gradient)
 
 
-def _finite(gradient: Any) -> bool:
-    if gradient is None:
-        return True
-    array = _array(gradient)
-    return array.dtype.kind in "iubOUS" or bool(np.isfinite(array).all())
+def _finite(gradient: Any) -> Tensor:
+    array = np.zeros(()) if gradient is None else _array(gradient)
+    if array.dtype.kind in "iubOUS":
+        return wrap(np.asarray(True))
+    return reduce.all(elementwise.isfinite(wrap(array)))
 
 
-def _divided(gradient: Any, scale: float, dtype: Any = None) -> Any:
+def _divided(gradient: Any, scale: Any, dtype: Any = None) -> Any:
     if gradient is None:
         return None
     array = _array(gradient)
+    kind = array.dtype if dtype is None else dtype
     with NUMPY.scope():
-        quotient = wrap(np.divide(array if dtype is None else array.astype(dtype), np.asarray(scale, dtype or array.dtype)))
+        quotient = wrap(array.astype(kind) / scale.astype(kind))
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices._of(quotient, gradient.indices, gradient.dense_shape)
     return quotient
 
 
-def _unscaled(gradient: Any, variable: Any, scale: float) -> Any:
+def _unscaled(gradient: Any, variable: Any, scale: Any) -> Any:
     """Divided in the wider dtype of gradient and variable: a float16 gradient of a float32 variable keeps its small values."""
     if gradient is None or not isinstance(variable, Variable):
         return gradient

@@ -38,9 +38,10 @@ def _program(optimizer: Any) -> Any:
         itself = weakref.ref(optimizer)
 
         def step(options: tuple, gs: list, variables: list) -> None:
-            owner = itself()
+            owner: Any = itself()
             functional.apply(owner, list(zip(gs, variables)))
             owner._iterations.assign_add(1, read_value=False)
 
-        found = _programs[optimizer] = Function(step)
+        found = _programs[optimizer] = Function(step, autograph=False)
+        found.donate = False  # the variables are read before every step, so they would be copied every time
     return found

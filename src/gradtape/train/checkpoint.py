@@ -135,11 +135,7 @@ class Checkpoint:
             index = files.index(_prefix(_text(save_path)))
         except NotFoundError as error:
             raise NotFoundError(
-                message(
-                    f"Error when restoring from checkpoint or SavedModel at {_text(save_path)}: {error}",
-                    received=f"{_text(save_path)!r}",
-                    fix="tf.train.latest_checkpoint(directory) gives the newest path, or None",
-                )
+                f"Error when restoring from checkpoint or SavedModel at {_text(save_path)}: {error}"
             ) from None
         self.save_counter  # noqa: B018 - made, so that it is restored too
         return LoadStatus(Restoration(index, self))

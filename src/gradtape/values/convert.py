@@ -133,11 +133,12 @@ def wrong_dtype(op: Any, position: int, expected: np.dtype, received: np.dtype) 
     """The error for two tensors of different dtypes in one op."""
     want: Any = dtypes.of(expected)
     have: Any = dtypes.of(received)
+    name = op.inputs[position] if position < len(op.inputs) else "x"
     return InvalidArgumentError(
         message(
             f"cannot compute {op.label} as input #{position}(zero-based) was expected to be a {want.word} tensor "
             f"but is a {have.word} tensor [Op:{op.label}]",
-            fix=f"convert one of them: tf.cast(x, {want!r}). Tensors of different dtypes are not promoted",
+            fix=f"tf.cast({name}, {want!r}); tensors of different dtypes are not promoted",
         )
     )
 

@@ -28,27 +28,28 @@ class Place(NamedTuple):
         return f"{os.path.basename(self.file)}:{self.line}"
 
 
-USER: set[str] = set()
-"""The files met so far that are the user's: not ours, Keras's or NumPy's, nor those that run threads and decorators."""
+_USER: set[str] = set()  # the files met so far that are the user's
+_OURS: set[str] = set()  # and those that are ours, Keras's or NumPy's, or that run threads and decorators
+_LIBRARIES: list[str] = []
 
-_LIBRARY: list[str] = []
 
-
-def _is_library(file: str) -> bool:
-    if not _LIBRARY:
+def _is_ours(file: str) -> bool:
+    if not _LIBRARIES:
         found = [importlib.util.find_spec(name) for name in ("keras", "numpy", "contextlib", "functools", "threading")]
         origins = [spec.origin for spec in found if spec is not None and spec.origin]
-        _LIBRARY.append(_PACKAGE)
-        _LIBRARY.extend(os.path.dirname(o) + os.sep if o.endswith("__init__.py") else o for o in origins)
-    if not file.startswith(tuple(_LIBRARY)):
-        USER.add(file)
-    return file not in USER
+        _LIBRARIES.append(_PACKAGE)
+        _LIBRARIES.extend(os.path.dirname(o) + os.sep if o.endswith("__init__.py") else o for o in origins)
+    (_OURS if file.startswith(tuple(_LIBRARIES)) else _USER).add(file)
+    return file in _OURS
 
 
 def user_frame(frame: FrameType) -> FrameType:
     """The innermost frame, from this one outwards, that is the user's."""
-    while frame.f_back is not None and frame.f_code.co_filename not in USER and _is_library(frame.f_code.co_filename):
-        frame = frame.f_back
+    while (file := frame.f_code.co_filename) not in _USER and (file in _OURS or _is_ours(file)):
+        outer = frame.f_back
+        if outer is None:
+            break
+        frame = outer
     return frame
 
 

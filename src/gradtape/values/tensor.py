@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradtape.errors import message
+from gradtape.errors import message, shown
 from gradtape.values import dtypes
 from gradtape.values.shape import TensorShape
 
@@ -257,7 +257,8 @@ class Tensor(ArrayMethods):
 def _unhashable(self: Any) -> int:
     kind = "Variable" if type(self).__name__ == "Variable" else "Tensor"
     text = f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key."
-    raise TypeError(text + (f" (Variable: {self!r})" if kind == "Variable" else ""))
+    text += f" (Variable: {self!r})" if kind == "Variable" else ""
+    raise TypeError(message(text, received=shown(self), fix="x.ref(), which gives it back by deref()"))
 
 
 Tensor.__hash__ = _unhashable  # type: ignore[assignment,method-assign]

@@ -108,7 +108,7 @@ def astype(x, *, dtype):
 
 # Elementwise, two arguments and more
 
-add, subtract, multiply, divide = jnp.add, jnp.subtract, jnp.multiply, jnp.true_divide
+add, subtract, multiply = jnp.add, jnp.subtract, jnp.multiply
 remainder, power = jnp.remainder, jnp.power
 maximum, minimum, atan2 = jnp.maximum, jnp.minimum, jnp.arctan2
 equal, not_equal = jnp.equal, jnp.not_equal
@@ -117,6 +117,14 @@ logical_and, logical_or, logical_xor = jnp.logical_and, jnp.logical_or, jnp.logi
 bitwise_and, bitwise_or, bitwise_xor = jnp.bitwise_and, jnp.bitwise_or, jnp.bitwise_xor
 left_shift, right_shift = jnp.left_shift, jnp.right_shift
 where = jnp.where
+
+
+def divide(x, y):
+    """Of integers in the dtype that NumPy has for it."""
+    if x.dtype.kind in "iub":
+        kind = np.true_divide(np.ones((), x.dtype), np.ones((), y.dtype)).dtype
+        x, y = astype(x, dtype=kind), astype(y, dtype=kind)
+    return jnp.true_divide(x, y)
 
 
 def floor_divide(x, y):
@@ -340,14 +348,14 @@ def one_hot(indices, *, depth, dtype):
 def matmul(x, y):
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         _numpy.matmul(_hollow(x.shape), _hollow(y.shape))  # raises
-    if _half(x):
+    if _half(x) and jax.default_backend() == "cpu":  # other devices sum in float32 anyway
         return jnp.matmul(x, y, preferred_element_type=np.float32).astype(x.dtype)
     return jnp.matmul(x, y)
 
 
 def einsum(*xs, equation):
     """Explicit equation, no ellipsis."""
-    if _half(xs[0]):
+    if _half(xs[0]) and jax.default_backend() == "cpu":
         return jnp.einsum(equation, *xs, preferred_element_type=np.float32).astype(xs[0].dtype)
     return jnp.einsum(equation, *xs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
@@ -16,10 +17,8 @@ def found() -> dict[tuple[str, int], Any]:
     """Every device of this process by its type and number; ``("CPU", 0)`` is the one whose memory NumPy shares."""
     devices = jax.local_devices()
     if all(device.platform != "cpu" for device in devices):
-        try:
+        with contextlib.suppress(RuntimeError):  # the user's JAX_PLATFORMS leaves it out
             devices = [*jax.local_devices(backend="cpu"), *devices]
-        except RuntimeError:  # the user's JAX_PLATFORMS leaves it out
-            pass
     kinds = [_TYPES.get(device.platform, device.platform.upper()) for device in devices]
     return {(kind, kinds[:i].count(kind)): device for i, (kind, device) in enumerate(zip(kinds, devices))}
 
@@ -37,8 +36,7 @@ def several() -> bool:
 
 def divide_cpu(number: int) -> None:
     """Let the CPU count as several devices; a RuntimeError if it is too late for that."""
-    if not jax.config.jax_num_cpu_devices == number:
-        jax.config.update("jax_num_cpu_devices", number)
+    jax.config.update("jax_num_cpu_devices", number)
     for memo in (found, _names, several):
         memo.cache_clear()
 
@@ -73,10 +71,17 @@ def on_host(array: Any) -> bool:
 
 
 def together(arrays: list, device: Any = None) -> list:
-    """Arrays for one program: on ``device``, by default that of the first which is not in NumPy's memory."""
+    """Arrays for one program: on ``device``, by default that of the first which is not in NumPy's memory.
+
+    What jax has put on its default device because nobody said where gives way to what was placed.
+    """
     if device is None:
-        device = next(filter(None, map(of, arrays)), None)
-    return arrays if device is None else [put(array, device) for array in arrays]
+        away = [(a, d) for a, d in zip(arrays, map(of, arrays)) if d is not None and _names()[d] != ("CPU", 0)]
+        devices = [d for a, d in away if getattr(a, "committed", True)] or [d for _, d in away]
+        if not devices:
+            return arrays
+        device = devices[0]
+    return [put(array, device) for array in arrays]
 
 
 def put(array: Any, device: Any) -> Any:
@@ -90,9 +95,9 @@ def put(array: Any, device: Any) -> Any:
         return jax.device_put(array, device)
 
 
-def memory(kind: str, index: int) -> dict[str, int]:
+def memory(device: Any) -> dict[str, int]:
     """The bytes in use, now and at most, on a device."""
-    stats = found()[kind, index].memory_stats() or {}
+    stats = device.memory_stats() or {}
     return {"current": stats.get("bytes_in_use", 0), "peak": stats.get("peak_bytes_in_use", 0)}
 
 

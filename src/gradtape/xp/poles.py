@@ -1,7 +1,7 @@
 """How NumPy computes at poles: without warnings, for inf and nan are answers; and counted, at no cost.
 
-A processor notes every infinity and nan that it makes of finite numbers, and NumPy looks at that note after each function anyway.
-So whether anything of the kind happened between two moments is one comparison, and only then need anybody look for it.
+A processor notes every infinity and nan that it makes of finite numbers, and NumPy looks at that note after each function
+anyway. So whether anything of the kind happened between two moments is one comparison; only then need anybody look for it.
 """
 
 from __future__ import annotations

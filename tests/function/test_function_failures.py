@@ -1,0 +1,202 @@
+"""Whatever goes wrong in a call, variables are as they were before it, and the next call works."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import gradtape as tf
+from gradtape.core.context import thread
+from gradtape.experimental import from_jax
+from gradtape.function import function
+
+jax = pytest.importorskip("jax")
+from jax.experimental import io_callback  # noqa: E402
+
+ONE = tf.constant(1.0)
+MINE = "mine, on purpose"
+
+
+class Mine(Exception):
+    pass
+
+
+def pair():
+    """Two variables that every whole call keeps equal."""
+    return tf.Variable(0.0, name="one"), tf.Variable(0.0, name="two")
+
+
+WHERE = {
+    "in the body, while it is traced": lambda fail: lambda x: _raise_if(fail, x),
+    "in the body, run as it is written": lambda fail: lambda x: _raise_if(fail, x * x.numpy()),
+    "in a host callback": lambda fail: host_call(jax.pure_callback, fail),
+    "in a host callback, in order": lambda fail: host_call(functools.partial(io_callback, ordered=True), fail),
+    "in a host callback of a loop": lambda fail: lambda x: tf.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, host_call(jax.pure_callback, fail)(y)), (tf.constant(0), x)
+    )[1],
+    "in a py_function": lambda fail: lambda x: tf.py_function(lambda a: _raise_if(fail, a), [x], tf.float32),
+}
+
+
+def host_call(callback, fail):
+    """A step that runs Python on the host, without a gradient."""
+
+    def step(x):
+        return callback(lambda a: _raise_if(fail, np.asarray(a)), jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    return lambda x: from_jax(step)(tf.stop_gradient(x))
+
+
+def _raise_if(fail, x):
+    if fail:
+        raise Mine(MINE)
+    return x
+
+
+@pytest.mark.parametrize("taped", [False, True], ids=["alone", "under a tape"])
+@pytest.mark.parametrize("where", WHERE)
+def test_raising(where, taped, capfd):
+    one, two = pair()
+    fail: list = []
+    suspect = WHERE[where](fail)
+
+    @function
+    def step(x):
+        one.assign_add(x)
+        y = suspect(x)
+        two.assign_add(y)
+        return y
+
+    def call():
+        if not taped:
+            return step(ONE)
+        with tf.GradientTape() as tape:
+            tape.watch(ONE)
+            result = step(ONE)
+        del tape
+        return result
+
+    for expected in (1.0, 2.0):
+        fail.append(1)
+        if expected == 1.0 or "traced" not in where:  # a second trace there is none
+            with pytest.raises(Exception, match=MINE):  # in jax's words, where jax calls it
+                call()
+                one.numpy(), two.numpy()
+        assert (float(one), float(two)) == (expected - 1.0, expected - 1.0)
+        fail.clear()
+        call()
+        assert (float(one), float(two)) == (expected, expected)
+    assert not thread.recorders
+
+
+def test_failing_while_compiling(monkeypatch):
+    one, two = pair()
+
+    @function
+    def step(x):
+        one.assign_add(x)
+        two.assign_add(x)
+        return one * 2.0
+
+    def refuse(*args, **kwargs):
+        raise Mine(MINE)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(jax.stages.Lowered, "compile", refuse)
+        for _ in range(2):
+            with pytest.raises(Mine):
+                step(ONE)
+            assert (float(one), float(two)) == (0.0, 0.0)
+    assert float(step(ONE)) == 2.0
+    assert (float(one), float(two)) == (1.0, 1.0)
+
+
+def interrupt(ident: int) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
+
+
+KINDS = {
+    "compiled": lambda x: x,
+    "traced anew": lambda x: tf.reshape(x, [1] * random.randrange(1, 20)),
+    "eager": lambda x: x * float(x),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupting(kind):
+    """An exception from outside may come at any time; a call has then happened or has not."""
+    one, two = pair()
+    calls, torn, done = [], [], []
+
+    @function
+    def step(x):
+        x = tf.reduce_sum(KINDS[kind](x))
+        one.assign_add(x)
+        two.assign_add(x)
+        return one + two
+
+    step(ONE)
+
+    def work():
+        while not done:
+            try:
+                try:
+                    shape = [1] * random.randrange(1, 12) if kind == "traced anew" else []
+                    step(tf.ones(shape))
+                except KeyboardInterrupt:
+                    calls.append(1)
+            except KeyboardInterrupt:  # the next one, while this one was handled
+                calls.append(1)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    rng = random.Random(1)
+    try:
+        for _ in range(30):
+            time.sleep(rng.random() * 0.01)
+            interrupt(worker.ident)
+    finally:
+        time.sleep(0.05)
+        done.append(1)
+        worker.join()
+    torn = float(one) - float(two)
+    assert calls
+    assert torn == 0.0
+    assert float(step(ONE)) == 2.0 * float(one) == 2.0 * float(two)
+    assert not thread.recorders
+
+
+def test_64_threads_and_some_that_fail():
+    one, two = pair()
+
+    @function
+    def step(x, fail):
+        one.assign_add(x)
+        if fail:
+            raise Mine(MINE)
+        two.assign_add(x)
+        return one + two
+
+    seen: list = []
+
+    def work(number):
+        for i in range(8):
+            if number % 8 == 0 and i % 2:
+                with pytest.raises(Mine):
+                    step(ONE, True)
+            else:
+                seen.append(float(step(ONE, False)))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(64)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(seen) == [2.0 * n for n in range(1, len(seen) + 1)]
+    assert float(one) == float(two) == len(seen) == 64 * 8 - 8 * 4
