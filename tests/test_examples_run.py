@@ -52,6 +52,7 @@ PROMISES = {
     "per_example_gradients": lambda found: found[0] > 0.95 and found[1] > 0.8,
     "curvature": lambda largest: abs(largest[0] / largest[1] - 1) < 1e-8,
     "reaction_diffusion": lambda pulses: pulses == 8,
+    "look_inside": lambda share: share < 0.05,
 }
 
 

@@ -16,10 +16,11 @@ from gradtape import errors
 from gradtape.core.custom import RegisterGradient, custom_gradient, grad_pass_through, no_gradient, recompute_grad
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.module import Module
-from gradtape.core.tape import GradientTape, UnconnectedGradients, gradients, hessians
+from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
 from gradtape.ops import methods as _methods  # installs the operators
 from gradtape.ops.elementwise import cast, stop_gradient
+from gradtape.ops.graph_gradients import gradients, hessians
 from gradtape.ops.placing import convert_to_tensor
 from gradtape.values import nest
 from gradtape.values.convert import constant
@@ -131,8 +132,8 @@ _HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in 
 _SUBMODULES = frozenset(
     (
         "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend "
-        "function image inspect io linalg math nest nn optimizers quantization ragged random saved_model sets signal sparse "
-        "strings summary sysconfig test testing train values version"
+        "function image inspect io linalg lookup math nest nn optimizers quantization ragged random saved_model sets signal "
+        "sparse strings summary sysconfig test testing train values version"
     ).split()
 )
 
@@ -146,8 +147,9 @@ _PLANNED = {
 
 if _typing.TYPE_CHECKING:
     from gradtape import (
-        autodiff, autograph, bitwise, compat, config, data, debugging, distribute, dtypes, extend, image, io, linalg, math, nn,
-        optimizers, quantization, random, saved_model, sets, signal, strings, summary, sysconfig, test, testing, train, version,
+        autodiff, autograph, bitwise, compat, config, data, debugging, distribute, dtypes, extend, image, io, linalg, lookup,
+        math, nn, optimizers, quantization, random, saved_model, sets, signal, strings, summary, sysconfig, test, testing,
+        train, version,
     )
     from gradtape.ops.checks import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from gradtape.ops.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop

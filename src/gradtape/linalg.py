@@ -18,8 +18,9 @@ from gradtape.values.tensor import Tensor
 
 __all__ = [
     "LinearOperator", "LinearOperatorAdjoint", "LinearOperatorBlockDiag", "LinearOperatorBlockLowerTriangular",
-    "LinearOperatorComposition", "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorHouseholder",
-    "LinearOperatorIdentity", "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
+    "LinearOperatorCirculant", "LinearOperatorCirculant2D", "LinearOperatorCirculant3D", "LinearOperatorComposition",
+    "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorHouseholder", "LinearOperatorIdentity",
+    "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular", "LinearOperatorPermutation", "LinearOperatorScaledIdentity", "LinearOperatorToeplitz",
     "LinearOperatorTridiag", "LinearOperatorZeros", "adjoint", "band_part", "banded_triangular_solve", "cholesky",
     "cholesky_solve", "cross", "det", "diag", "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum",
@@ -32,8 +33,9 @@ __all__ = [
 if TYPE_CHECKING:
     from gradtape.linalg_solvers import (  # noqa: I001
         LinearOperator, LinearOperatorAdjoint, LinearOperatorBlockDiag, LinearOperatorBlockLowerTriangular,
-        LinearOperatorComposition, LinearOperatorDiag, LinearOperatorFullMatrix, LinearOperatorHouseholder,
-        LinearOperatorIdentity, LinearOperatorInversion, LinearOperatorKronecker, LinearOperatorLowRankUpdate,
+        LinearOperatorCirculant, LinearOperatorCirculant2D, LinearOperatorCirculant3D, LinearOperatorComposition,
+        LinearOperatorDiag, LinearOperatorFullMatrix, LinearOperatorHouseholder, LinearOperatorIdentity,
+        LinearOperatorInversion, LinearOperatorKronecker, LinearOperatorLowRankUpdate,
         LinearOperatorLowerTriangular, LinearOperatorPermutation, LinearOperatorScaledIdentity, LinearOperatorToeplitz,
         LinearOperatorTridiag, LinearOperatorZeros, banded_triangular_solve, cholesky, cholesky_solve, det, eig, eigh,
         eigh_tridiagonal, eigvals, eigvalsh, experimental, expm, inv, logdet, logm, lstsq, lu, lu_matrix_inverse,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops import decompositions, elementwise, shape, solvers
+from gradtape.ops.circulant import LinearOperatorCirculant, LinearOperatorCirculant2D, LinearOperatorCirculant3D
 from gradtape.ops.linear_operators import (
     LinearOperator, LinearOperatorAdjoint, LinearOperatorBlockDiag, LinearOperatorBlockLowerTriangular,
     LinearOperatorComposition, LinearOperatorDiag, LinearOperatorFullMatrix, LinearOperatorHouseholder,
@@ -20,8 +21,9 @@ from gradtape.values.tensor import Tensor
 
 __all__ = [
     "LinearOperator", "LinearOperatorAdjoint", "LinearOperatorBlockDiag", "LinearOperatorBlockLowerTriangular",
-    "LinearOperatorComposition", "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorHouseholder",
-    "LinearOperatorIdentity", "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
+    "LinearOperatorCirculant", "LinearOperatorCirculant2D", "LinearOperatorCirculant3D", "LinearOperatorComposition",
+    "LinearOperatorDiag", "LinearOperatorFullMatrix", "LinearOperatorHouseholder", "LinearOperatorIdentity",
+    "LinearOperatorInversion", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular", "LinearOperatorPermutation", "LinearOperatorScaledIdentity", "LinearOperatorToeplitz",
     "LinearOperatorTridiag", "LinearOperatorZeros", "banded_triangular_solve", "cholesky", "cholesky_solve", "det", "eig",
     "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "experimental", "expm", "inv", "logdet", "logm", "lstsq", "lu",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradtape.ops import ragged_make, ragged_shape
+from gradtape.ops import crosses, ragged_make, ragged_shape
 from gradtape.ops.ragged import RaggedTensor
 from gradtape.scope import missing
 from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "boolean_mask", "constant", "map_flat_values", "range", "row_splits_to_segment_ids", "segment_ids_to_row_splits", "stack",
-    "stack_dynamic_partitions",
+    "boolean_mask", "constant", "cross", "cross_hashed", "map_flat_values", "range", "row_splits_to_segment_ids",
+    "segment_ids_to_row_splits", "stack", "stack_dynamic_partitions",
 ]  # fmt: skip
 
 
@@ -39,6 +39,20 @@ def range(
     <tf.RaggedTensor [[0, 1, 2], [], [0, 1]]>
     """
     return ragged_make.ranges(starts, limits, deltas, dtype, row_splits_dtype)
+
+
+def cross(inputs: Any, name: str | None = None) -> RaggedTensor:
+    """Every combination of one value from each input, row by row, as texts.
+
+    >>> cross([constant([["a"], ["b", "c"]]), constant([["d"], ["e"]])])
+    <tf.RaggedTensor [[b'a_X_d'], [b'b_X_e', b'c_X_e']]>
+    """
+    return crosses.ragged(inputs, crosses.joined("_X_"), dtypes.string)
+
+
+def cross_hashed(inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None) -> RaggedTensor:
+    """Every combination of one value from each input, row by row, as the number of its bucket."""
+    return crosses.ragged(inputs, crosses.hashed(num_buckets, hash_key, "RaggedCross"), dtypes.int64)
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:

@@ -7,17 +7,17 @@ from typing import Any
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import message
-from gradtape.ops import elementwise, sparse_functions, sparse_segments
+from gradtape.ops import crosses, elementwise, sparse_functions, sparse_segments
 from gradtape.ops.sparse import SparseTensor
 from gradtape.scope import missing
 from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "SparseTensor", "add", "bincount", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "map_values", "mask",
-    "maximum", "minimum", "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "segment_mean",
-    "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator",
-    "transpose",
+    "SparseTensor", "add", "bincount", "concat", "cross", "cross_hashed", "expand_dims", "eye", "fill_empty_rows",
+    "from_dense", "map_values", "mask", "maximum", "minimum", "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape",
+    "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense",
+    "to_indicator", "transpose",
 ]  # fmt: skip
 
 
@@ -61,6 +61,16 @@ def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> Spa
 def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None) -> SparseTensor:
     """Sparse tensors joined along an axis."""
     return sparse_functions.concat(axis, sp_inputs, expand_nonconcat_dims)
+
+
+def cross(inputs: Any, name: str | None = None, separator: Any = None) -> SparseTensor:
+    """Every combination of one value from each matrix, row by row, as texts."""
+    return crosses.sparse(inputs, crosses.joined("_X_" if separator is None else separator), dtypes.string, "SparseCrossV2")
+
+
+def cross_hashed(inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None) -> SparseTensor:
+    """Every combination of one value from each matrix, row by row, as the number of its bucket."""
+    return crosses.sparse(inputs, crosses.hashed(num_buckets, hash_key, "SparseCross"), dtypes.int64, "SparseCross")
 
 
 def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:

@@ -178,6 +178,12 @@ def test_operations_follow_their_operands():
     assert (y.numpy() == X + X).all()
 
 
+def test_what_is_made_there_stays_there():
+    with tf.device("/CPU:1"):
+        made = [tf.zeros([2]), tf.ones([2]), tf.eye(2)[0], tf.fill([2], 1.0), tf.random.uniform([2]), tf.range(2.0)]
+    assert {place(y) for x in made for y in (x + np.ones(2, np.float32), x * 2.0, tf.identity(x))} == {"CPU:1"}
+
+
 def test_reading_a_tensor():
     there = on("/CPU:1", X)
     assert type(there) is JaxTensor
@@ -340,3 +346,88 @@ def test_the_cpu_scope_is_plain_numpy():
     with tf.device("/CPU:0"):
         assert op._fast is Tensor
         assert type(tf.constant(X) + 1.0) is Tensor
+
+
+# Where work here and work there meet
+
+
+def test_a_target_here_through_a_compiled_function_there():
+    x = tf.constant(X)
+    function = tf.function(lambda z: tf.tanh(z) / 3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with tf.device("/CPU:1"):
+            z = function(x * 2.0)
+        y = z.cpu() * (1.0 / 3)
+    g = tape.gradient(y, x)
+    assert place(g) == "CPU:0"
+    np.testing.assert_allclose(g.numpy(), (1 - np.tanh(2 * X) ** 2) * 2 / 9, rtol=1e-13)
+
+
+def test_a_users_rule_that_answers_from_elsewhere():
+    @tf.custom_gradient
+    def scaled(x):
+        return x * 1.0, lambda upstream: on("/CPU:1", upstream.numpy() / 3.0)
+
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = scaled(x * 2.0)
+    g = tape.gradient(y, x)
+    assert place(g) == "CPU:0"
+    np.testing.assert_array_equal(g.numpy(), np.full_like(X, 2.0 * (1.0 / 3.0)))
+
+
+def test_gradients_that_no_rule_made():
+    here, there = tf.constant(X), on("/CPU:1", X)
+    with tf.GradientTape() as tape:
+        tape.watch([here, there])
+        y = there * 2.0
+    assert [place(g) for g in tape.gradient(y, [here, there], unconnected_gradients="zero")] == ["CPU:0", "CPU:1"]
+    with tf.GradientTape() as tape:
+        tape.watch(there)
+    assert place(tape.gradient(there, there)) == "CPU:1"
+
+
+def test_jacobians_and_rows_come_home():
+    here, there, table = tf.constant(X), on("/CPU:1", X), tf.Variable(X)
+    with tf.GradientTape() as tape:
+        tape.watch(here)
+        y = here * there
+    assert place(tape.jacobian(y, here)) == "CPU:0"
+    with tf.GradientTape() as tape, tf.device("/CPU:1"):
+        y = tf.reduce_sum(tf.gather(table, [0, 0]) ** 2.0)
+    g = tape.gradient(y, table)
+    assert (place(g.values), place(g.indices)) == ("CPU:0", "CPU:0")
+
+
+def test_a_tape_without_device_work_sweeps_in_numpy():
+    x, there = tf.constant(X), on("/CPU:1", X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        there = there * 2.0
+    assert tape.accelerated is None
+    assert type(tape.gradient(y, x)) is Tensor
+
+
+def test_vectorized_maps_and_loops():
+    here, there, row = tf.constant(X), on("/CPU:1", X), on("/CPU:1", X[0])
+    scores = lambda r: tf.reduce_sum(tf.nn.softmax(r) * r)
+    wanted = tf.vectorized_map(scores, here).numpy()
+    for mapped in (tf.vectorized_map(scores, there), tf.map_fn(scores, there)):
+        np.testing.assert_allclose(mapped.numpy(), wanted, rtol=1e-13)
+    np.testing.assert_allclose(tf.vectorized_map(lambda r: r * row + 1.0 / 3, here).numpy(), X * X[0] + 1 / 3, rtol=1e-15)
+    assert place(tf.cond(tf.reduce_sum(there) > 0, lambda: there, lambda: -there)) == "CPU:1"
+    assert place(tf.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s + there), [0, there])[1]) == "CPU:1"
+
+
+def test_what_integers_and_booleans_may_not():
+    with tf.device("/CPU:1"):
+        for refused in (lambda: tf.exp([1, 2]), lambda: tf.sqrt(tf.constant([4])), lambda: -tf.constant([True])):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                refused()
+        assert tf.math.count_nonzero([True, False]).numpy() == 1
+        assert tf.realdiv(1, 2).dtype == tf.float64
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Tensor had Inf values"):
+            tf.debugging.check_numerics(tf.constant([1.0]) / 0.0, "it")

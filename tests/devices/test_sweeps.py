@@ -196,7 +196,7 @@ STEPS = {
 }  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=5), st.integers(0, 5))
 def test_random_programs(names, seed):
     def value_and_gradient(x):

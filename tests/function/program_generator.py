@@ -72,6 +72,11 @@ def both(kind: Any, *conditions: Any) -> Any:
     return lambda x, y: kind(x) and kind(y) and matching(x, y) and all(condition(x, y) for condition in conditions)
 
 
+def differ(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether no two numbers are near each other."""
+    return clear(x.astype(np.float64) - y.astype(np.float64))
+
+
 # Steps
 
 sign_is_known = also(real, clear)
@@ -197,10 +202,10 @@ BINARY: list[tuple[str, Any, Any]] = [
     ("multiply", both(numeric), tf.multiply),
     ("divide", both(real), lambda x, y: x / (2 + y * y)),
     ("atan2", both(full, lambda x, y: clear(x) and clear(y)), tf.atan2),
-    ("maximum", both(real, lambda x, y: clear(x.astype(float) - y.astype(float))), tf.maximum),
-    ("minimum", both(real, lambda x, y: clear(x.astype(float) - y.astype(float))), tf.minimum),
+    ("maximum", both(real, differ), tf.maximum),
+    ("minimum", both(real, differ), tf.minimum),
     ("where", both(numeric), chosen),
-    ("where greater", both(real, lambda x, y: clear(x.astype(float) - y.astype(float))), lambda x, y: tf.where(x > y, x * y, y)),
+    ("where greater", both(real, differ), lambda x, y: tf.where(x > y, x * y, y)),
     ("squared_difference", both(real), tf.math.squared_difference),
     ("stack", lambda x, y: numeric(x) and x.dtype == y.dtype and x.shape == y.shape, lambda x, y: tf.stack([x, y], -1)),
     ("concat", lambda x, y: numeric(x) and x.dtype == y.dtype, lambda x, y: tf.concat([flat(x), flat(y)], 0)),

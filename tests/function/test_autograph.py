@@ -351,6 +351,56 @@ def test_known_values_are_plain_python():
     assert seen == [0, 1, 2, 0, 1, 0]
 
 
+# Datasets
+
+
+def epochs(decorate, dataset, count: int = 2) -> tuple[list, int]:
+    weight, traces = tf.Variable(1.0), []
+
+    def epoch():
+        traces.append(1)
+        steps, total = 0, 0.0
+        for x, y in dataset:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((weight * x - y) ** 2.0)
+            weight.assign_sub(1e-3 * tape.gradient(loss, weight))
+            steps, total = steps + 1, total + loss
+            if steps > 25 or loss > 1e6:
+                break
+        return total, steps
+
+    run = decorate(epoch)
+    return [[*map(float, run()), float(weight)] for _ in range(count)], len(traces)
+
+
+def pairs(count: int):
+    x = np.arange(count, dtype=np.float32)
+    return tf.data.Dataset.from_tensor_slices((x * 0.25, x * 0.5))
+
+
+DATASETS = {
+    "long": lambda: pairs(40).batch(2, drop_remainder=True),
+    "short": lambda: pairs(6).batch(2),
+    "with a shorter last batch": lambda: pairs(41).batch(2),
+    "shuffled": lambda: pairs(20).shuffle(20, seed=1),
+    "empty": lambda: pairs(3).skip(3),
+}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_datasets(name):
+    compiled, traces = epochs(lambda f: function(f, jit_compile=True), DATASETS[name]())
+    expected, _ = epochs(lambda f: f, DATASETS[name]())
+    assert traces == 1
+    np.testing.assert_allclose(compiled, expected, rtol=1e-4)
+
+
+def test_datasets_without_end_run_eagerly(caplog):
+    compiled, _ = epochs(function, pairs(40).repeat())
+    np.testing.assert_allclose(compiled, epochs(lambda f: f, pairs(40).repeat())[0], rtol=1e-5)
+    assert "because a dataset whose length is not known" in caplog.text
+
+
 # What cannot be staged
 
 

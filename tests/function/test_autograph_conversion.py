@@ -236,6 +236,14 @@ def test_a_source_that_does_not_fit_is_not_used(tmp_path, caplog):
     assert float(compiled(scope["f"], X)) == 6.0
 
 
+def test_code_inside_a_document(tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text("It isn't Python:\n\n    def f(x):\n        return x * 2.0 if x > 0.0 else x\n\nThat's all.\n")
+    scope = {"__name__": "a_page"}
+    exec(compile("\n\ndef f(x):\n    return x * 2.0 if x > 0.0 else x\n", str(file), "exec"), scope)
+    assert float(compiled(scope["f"], X)) == 6.0
+
+
 def test_without_malt(monkeypatch, caplog):
     def plain(x):
         return x * 2.0

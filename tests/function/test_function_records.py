@@ -1,7 +1,8 @@
-"""Eager = compiled for every op's test record: values, dtypes and gradients, with the tape inside and outside."""
+"""Eager = compiled for every op's test record: values, dtypes, gradients and second derivatives, tapes inside and outside."""
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import logging
 from pathlib import Path
@@ -25,19 +26,28 @@ def sample(record) -> list:
     return records.cast(records.samples(record)[0], "float64")
 
 
-def value_and_gradient(record, inputs: list) -> tuple[list, list]:
-    """The results, and the gradients of a fixed combination of them."""
+def derivatives(record, inputs: list, order: int) -> list[list]:
+    """The results, the gradients of a fixed combination of them, and the gradients of a combination of those."""
     sources = records.floating_sources(inputs)
-    with tf.GradientTape() as tape:
-        tape.watch(sources)
-        result = nest.flatten(record.function(*inputs))
-        targets = [t for t in result if t.dtype.is_trainable]
-    rng = np.random.default_rng(3)
-    seeds = [tf.constant(np.asarray(rng.normal(size=tuple(t.shape)))) for t in targets]
-    seeds = [tf.cast(s, t.dtype) for s, t in zip(seeds, targets)]
-    if not record.differentiable or not targets:
-        return result, []
-    return result, tape.gradient(targets, sources, seeds, "zero")
+    with tf.GradientTape() as outer:
+        outer.watch(sources)
+        with tf.GradientTape() as inner:
+            inner.watch(sources)
+            result = nest.flatten(record.function(*inputs))
+            targets = [t for t in result if t.dtype.is_trainable]
+        if not record.differentiable or not targets:
+            return [result]
+        gradients = inner.gradient(targets, sources, weights(targets, 3), "zero")
+        gradients = [tf.convert_to_tensor(g) for g in gradients]
+    if order == 1:
+        return [result, gradients]
+    second = outer.gradient(gradients, sources, weights(gradients, 5), "zero")
+    return [result, gradients, [tf.convert_to_tensor(g) for g in second]]
+
+
+def weights(targets: list, seed: int) -> list:
+    rng = np.random.default_rng(seed)
+    return [tf.cast(tf.constant(np.asarray(rng.normal(size=tuple(t.shape)))), t.dtype) for t in targets]
 
 
 def same(received: list, wanted: list, record) -> None:
@@ -58,31 +68,41 @@ def compiled_cleanly(record, caplog, staged) -> None:
     assert staged.experimental_get_tracing_count() == 1
 
 
-@records.every(lambda r: r.jax)
-def test_tape_inside(record, caplog):
+@pytest.fixture(autouse=True)
+def _compile_quickly(monkeypatch):
+    """Without LLVM's optimisations, which take half of the time; XLA's own passes are those of any other program."""
+    import jax
+
+    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    monkeypatch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=options))
+
+
+def compare(record, caplog, staged, compute, order: int) -> None:
     arrays = sample(record)
-    wanted = value_and_gradient(record, records.tensors(arrays))
-    staged = function(lambda inputs: value_and_gradient(record, inputs))
+    wanted = derivatives(record, records.tensors(arrays), order)
     with caplog.at_level(logging.WARNING, "gradtape"):
-        received = staged(records.tensors(arrays))
-    same(received[0], wanted[0], record)
-    same(received[1], wanted[1], record)
+        received = compute(records.tensors(arrays))
+    assert len(received) == len(wanted)
+    for a, b in zip(received, wanted):
+        same(a, b, record)
     compiled_cleanly(record, caplog, staged)
 
 
+@records.every(lambda r: r.jax)
+def test_tape_inside(record, caplog):
+    order = min(2, record.order)
+    staged = function(lambda inputs: derivatives(record, inputs, order), autograph=False)
+    compare(record, caplog, staged, staged, order)
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2])
 @records.every(lambda r: r.jax and r.differentiable)
-def test_tape_outside(record, caplog):
-    arrays = sample(record)
-    wanted = value_and_gradient(record, records.tensors(arrays))
-    staged = function(record.function)
+def test_tape_outside(record, order, caplog):
+    staged, order = function(record.function, autograph=False), min(order, record.order)
 
     class Compiled:
         differentiable = True
         function = staged
 
-    with caplog.at_level(logging.WARNING, "gradtape"):
-        received = value_and_gradient(Compiled, records.tensors(arrays))
-    same(received[0], wanted[0], record)
-    same(received[1], wanted[1], record)
-    compiled_cleanly(record, caplog, staged)
+    compare(record, caplog, staged, lambda inputs: derivatives(Compiled, inputs, order), order)

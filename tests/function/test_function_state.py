@@ -200,7 +200,7 @@ def test_a_function_inside_one_that_runs_eagerly_is_compiled():
 
     @function
     def outer(x):
-        float(x)
+        x.numpy()
         inner(x)
         inner(x)
         return v * 10.0

@@ -128,7 +128,7 @@ def test_an_enormous_tape_is_not_drawn(monkeypatch):
 
 @pytest.mark.tiny
 def test_bad_input(tmp_path, monkeypatch):
-    tape, y, _ = small_tape()
+    tape, _, _ = small_tape()
     with pytest.raises(ValueError, match=r"ends in \.svg or \.png"):
         tape.draw(tmp_path / "graph.bmp")
     with pytest.raises(ValueError, match="Unknown layout"):

@@ -269,6 +269,63 @@ def test_code_without_source():
     assert finding.place.text == ""
 
 
+def recorded_elsewhere(x):
+    with tf.GradientTape(persistent=True) as tape:
+        y = x * 2.0
+        x = x + 1.0
+    return tape, y
+
+
+def test_names_of_a_function_that_is_over_say_nothing():
+    x = tf.constant(1.0)
+    tape, y = recorded_elsewhere(x)
+    assert causes(tape.explain(y, x)) == [Cause.NOT_WATCHED], "not rebound: that was another x"
+
+
+CELLS = (
+    """x = tf.constant(2.0)
+with tf.GradientTape(persistent=True) as tape:
+    tape.watch(x)
+    y = x * x
+    x = x + 1.0
+""",
+    "report = tape.explain(y, x)",
+)
+
+
+def test_two_cells_of_a_notebook(tmp_path):
+    space = {"tf": tf}
+    for i, cell in enumerate(CELLS):
+        file = tmp_path / f"cell{i}.py"
+        file.write_text(cell)
+        exec(compile(cell, str(file), "exec"), space)
+    (finding,) = space["report"]
+    assert (finding.cause, finding.place.line) == (Cause.REBOUND, 5)
+
+
+def test_an_output_without_gradient_is_no_source():
+    x = tf.constant([1.0, 3.0, 2.0])
+    v = tf.Variable([1.0, 1.0, 1.0])
+    with tf.GradientTape() as tape:
+        values, _ = tf.math.top_k(v * 2.0, 2)
+        y = tf.reduce_sum(x) * 2.0
+    assert tape.gradient(y, [x, v]) == [None, None]
+    assert values is not None
+    assert causes(tape.explain(y, x)) == [Cause.NOT_WATCHED]
+
+
+def test_what_is_left_of_a_used_tape_names_the_last_op():
+    v, w = tf.Variable(1.0), tf.Variable(1.0)
+    with tf.GradientTape() as tape:
+        side = tf.exp(v)
+        y = w * 2.0
+    assert side is not None
+    assert tape.gradient(y, [v, w])[0] is None
+    (finding,) = tape.explain(y, [v, w])
+    assert finding.cause is Cause.UNCONNECTED
+    assert "exp" in finding.detail
+
+
 # Nothing else changes
 
 

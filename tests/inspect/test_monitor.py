@@ -211,7 +211,7 @@ def test_table():
     assert lines[1].split()[:3] == ["variable", "gradient", "update"]
     assert re.match(r"a +1\.02 +0\.102 +0\.25 +50% +– +█▅▃▁", lines[2])
     assert len({len(line) for line in lines[2:]}) == 1
-    assert table(trained().rows, 2).endswith("… 2 more")
+    assert table(trained()._recent, 2).endswith("… 2 more")
 
 
 @pytest.mark.tiny
@@ -233,7 +233,7 @@ def test_the_table_is_drawn_in_place_on_a_terminal(monkeypatch, stream, wanted, 
     output = stream()
     monkeypatch.setattr("sys.stderr", output)
     live = Live(wanted)
-    live.show(trained().rows)
+    live.show(trained()._recent)
     live.close()
     assert output.getvalue().count("step 3") == 2
     assert ("\x1b[4A" in output.getvalue()) == moves
@@ -244,7 +244,7 @@ def test_nothing_is_drawn_where_nobody_looks(monkeypatch):
     output = io.StringIO()
     monkeypatch.setattr("sys.stderr", output)
     live = Live(None)
-    live.show(trained().rows)
+    live.show(trained()._recent)
     live.close()
     assert not output.getvalue()
 

@@ -74,6 +74,8 @@ def test_bad_input(tmp_path):
         tape.page(tmp_path / "tape.txt", y)
     with pytest.raises(ValueError, match="not on this tape"):
         tape.page(tmp_path / "tape.html", tf.constant(1.0))
+    with pytest.raises(ValueError, match=r"too large for a page.*\n.*4 ops"):
+        tape.page(tmp_path / "tape.html", y, max_ops=3)
     with pytest.raises(FileNotFoundError):
         tape.page(tmp_path / "missing" / "tape.html", y)
     tape.gradient(y, w)

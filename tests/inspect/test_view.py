@@ -78,7 +78,7 @@ def test_exit_codes(script, tmp_path, capsys, tail, code):
 
 def test_a_script_without_tapes_and_one_that_does_not_parse(script, tmp_path, capsys):
     assert run(tmp_path, script("x = 1", head="")) == 3
-    assert "nothing to show" in capsys.readouterr().err
+    assert "no tape recorded anything" in capsys.readouterr().err
     assert run(tmp_path, script("def", head="")) == 1
     assert "SyntaxError" in capsys.readouterr().err
     assert not (tmp_path / "out.html").exists()
@@ -109,6 +109,24 @@ compiled()
     assert names(tmp_path) == ["train.py:8, first of 6", "train.py:8, last of 6", "train.py:20"]
 
 
+def test_an_enormous_tape_is_listed_only(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(view.page, "MANY", 3)
+    assert run(tmp_path, script("with tf.GradientTape() as small:\n    w * 2.0")) == 0
+    assert names(tmp_path) == ["train.py:14"]
+    assert data_of((tmp_path / "out.html").read_text())["rest"] == [{"name": "train.py:8", "text": "5, none shown"}]
+
+
+@pytest.mark.parametrize("display", [True, False])
+def test_the_page_is_opened_where_there_is_a_screen(script, tmp_path, monkeypatch, display):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", ":1" if display else "")
+    assert view.main(["view", script(), "--output", str(tmp_path / "out.html")]) == 0
+    assert opened == [(tmp_path / "out.html").as_uri()] * display
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -135,8 +153,9 @@ def test_what_the_parser_refuses(capsys, arguments):
 
 ENDLESS = {
     "a loop": "while True: step()",
-    "a loop that a thread runs too": "import threading\nthreading.Thread(target=lambda: [step() for _ in iter(int, 1)]).start()\n"
-    "while True: pass",
+    "a loop that a thread runs too": (
+        "import threading\nthreading.Thread(target=lambda: [step() for _ in iter(int, 1)]).start()\nwhile True: pass"
+    ),
     "one that cannot be interrupted": "while True:\n    try:\n        step()\n    except BaseException:\n        pass",
 }
 

@@ -89,6 +89,23 @@ def sampled_action():
     return tape.explain(loss, logits)
 
 
+def chosen_action_weighs_the_critic():
+    logits, critic = tf.Variable([[0.1, 0.9]]), tf.Variable([2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        action = tf.random.categorical(logits, 1)  # HERE nondifferentiable
+        loss = tf.reduce_sum(critic * tf.cast(action, tf.float32))
+    return tape.explain(loss, [logits, critic])
+
+
+def places_of_the_positive_ones():
+    x = tf.Variable([0.5, -1.0, 2.0])
+    with tf.GradientTape() as tape:
+        rows = tf.where(x * 2.0)  # HERE nondifferentiable
+        loss = tf.reduce_sum(tf.cast(rows, tf.float32))
+    assert tape.gradient(loss, x) is None
+    return tape.explain(loss, x)
+
+
 def target_network_is_the_online_network():
     w = tf.Variable([1.0, 2.0])
     with tf.GradientTape(persistent=True) as tape:

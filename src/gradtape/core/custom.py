@@ -6,10 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gradtape.core.backprop import Sweep, pull_several
 from gradtape.core.batching import Batched, _inner, level, within
 from gradtape.core.callsite import site
 from gradtape.core.context import activate, thread
+from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
 from gradtape.core.selection import EVERYWHERE, settled
 from gradtape.core.tape import GradientTape, UnconnectedGradients
@@ -17,7 +20,7 @@ from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import Convertible, convert_to_tensor
-from gradtape.values.tensor import BatchedTensor, Tensor, wrap
+from gradtape.values.tensor import BatchedTensor, JaxTensor, Tensor, wrap
 
 
 class VariableWatcher:
@@ -68,7 +71,7 @@ def custom_gradient(f: Callable | None = None) -> Callable:
                 )
             )
         frame = [None] * len(args) if len(inputs) == len(args) else nest.map_structure(lambda _: None, list(args))
-        return record_custom(f.__name__, grad_fn, result, inputs, variables, (wrapper, frame, kwargs))
+        return record_custom(f.__name__, grad_fn, result, inputs, variables, (f, frame, kwargs))
 
     return wrapper
 
@@ -76,7 +79,8 @@ def custom_gradient(f: Callable | None = None) -> Callable:
 def record_custom(name: str, grad_fn: Callable, result: Any, inputs: list, variables: list[Variable], again: Any = None) -> Any:
     """The result as new tensors, whose producer on every tape is ``grad_fn``.
 
-    ``again`` is what it takes to run it once more: the function, the structure of its arguments, and those by name.
+    ``again`` is what it takes to run it once more: what `custom_gradient` was given, the structure of the arguments, and
+    those by name.
     """
     outs = _carried(name, grad_fn, tuple(_tensor(y)._detached() for y in nest.flatten(result)), inputs, variables)
     sources = [x for x in (*inputs, *variables) if isinstance(x, (Tensor, Variable))]
@@ -181,8 +185,10 @@ def _accepts_variables(grad_fn: Callable) -> bool:
 def pull_custom(record: tuple, gs: tuple, sweep: Sweep) -> None:
     """Call a user's gradient function, and add what it returns to the cotangents of its arguments."""
     _, op, keys, shapes, kinds, _, attributes, _, _ = record
-    parts = on_tensors(lambda *g: _gradients(attributes, g), gs, shapes, kinds)
+    parts = on_tensors(lambda *g: _gradients(attributes, g), gs, shapes, kinds, sparse=True)
     for key, part, shape, dtype in zip(keys, parts, shapes, kinds):
+        if hasattr(part, "_values") and not any(key in leaves for leaves in sweep.sparse):
+            part = part._dense(sweep.xp)
         if part is None:
             sweep.blocked.append((op, key, attributes["site"]))
         elif key in sweep.needed:
@@ -218,8 +224,8 @@ def _gradients(attributes: dict, gs: tuple[Tensor, ...]) -> list:
     return [*flat, *extra]
 
 
-def on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> list:
-    """Run a user's gradient function on cotangents of any kind; the results are of the same kind.
+def on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple, sparse: bool = False) -> list:
+    """Run a user's gradient function on cotangents of any kind; the results are of the same kind, or ``sparse``.
 
     In a Jacobian it sees one upstream gradient at a time, so that any Python code in it works.
     """
@@ -227,7 +233,7 @@ def on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple) -> li
     rows_of = [g for g in gs if type(g) is Batched and g.level > level()]
     batched = rows_of[0] if rows_of else None
     if batched is None:
-        return [_part(p, s, k, gs[0]) for p, s, k in zip(function(*map(_as_tensor, gs)), shapes, kinds)]
+        return [_part(p, s, k, gs[0], sparse) for p, s, k in zip(function(*map(_as_tensor, gs)), shapes, kinds)]
     rows: list[list] = []
     count = len(_as_tensor(batched.value))
     if not count:  # an empty target: nothing to ask, but the shapes are known
@@ -252,16 +258,21 @@ def _as_tensor(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else wrap(value)
 
 
-def _part(part: Any, shape: tuple[int, ...] | None, dtype: Any, like: Any) -> Any:
+def _part(part: Any, shape: tuple[int, ...] | None, dtype: Any, like: Any, sparse: bool = False) -> Any:
     """A gradient as the user gave it, in the kind of ``like``; a number stands for every element."""
     if part is None or shape is None:
         return None
+    if isinstance(part, IndexedSlices) and sparse:
+        values, indices = (_part(p, p._array.shape, p._array.dtype, like) for p in (part.values, part.indices))
+        return IndexedSlices._of(values, indices, shape)
     if isinstance(part, (int, float, complex)):
         part = convert_to_tensor(part, dtypes.of(dtype))
     part = _tensor(part)
     if part._array.shape == () != shape:
         part = OPS["broadcast_to"](part, shape=shape)
-    return part if isinstance(like, Tensor) else part._array
+    if isinstance(like, Tensor):
+        return part
+    return part._host() if type(like) is np.ndarray and type(part) is JaxTensor else part._array
 
 
 def recompute_grad(f: Callable) -> Callable:

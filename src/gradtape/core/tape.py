@@ -31,7 +31,6 @@ from gradtape.values.composite import Composite, Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.placement import beside
 from gradtape.values.tensor import Tensor, wrap
-from gradtape.xp import numpy as NUMPY
 from gradtape.xp.poles import met
 
 _new = object.__new__
@@ -160,13 +159,9 @@ class GradientTape(Listening):
                 self.watch([leaf._differentiable_part()])
                 continue
             if not isinstance(leaf, (Tensor, Variable)):
-                raise ValueError(
-                    message(
-                        f"Passed in object {leaf} of type '{type(leaf).__name__}', not tf.Tensor or tf.Variable or "
-                        "ExtensionType.",
-                        fix="tf.convert_to_tensor(value), and use that tensor afterwards",
-                    )
-                )
+                kind = type(leaf).__name__
+                text = f"Passed in object {leaf} of type '{kind}', not tf.Tensor or tf.Variable or ExtensionType."
+                raise ValueError(message(text, fix="tf.convert_to_tensor(value), and use that tensor afterwards"))
             if self.records is None:
                 raise RuntimeError(
                     message(
@@ -315,6 +310,7 @@ class GradientTape(Listening):
             xp = RECORDED if not raw else select(targets) if self.accelerated is None else self.accelerated.xp
         keys = list(map(_key_of, sources))
         wanted = set(keys)
+        unknown = None in wanted
         wanted.discard(None)
         everything = self.variables.keys() <= wanted and self._leaves <= wanted and not self._late
         needed = records if everything else _leading_to(wanted, records)
@@ -337,7 +333,7 @@ class GradientTape(Listening):
             sweep.cotangents[key] = seed if present is None else xp.add(present, seed)
         try:
             with xp.scope():
-                run = kind.run if self.accelerated is None else self.accelerated.sweep
+                run = kind.run if self.accelerated is None or self.observers else self.accelerated.sweep
                 run(sweep, records if consume and self.trace is None else records.copy(), wanted)
         finally:
             if consume:
@@ -348,7 +344,7 @@ class GradientTape(Listening):
         if consume:
             caller = sys._getframe(2)
             self._used = caller.f_code, caller.f_lasti
-        if None in keys or not cotangents.keys() >= wanted:
+        if unknown or not cotangents.keys() >= wanted:
             self._remains = Remains(targets, set(keys) - cotangents.keys(), sweep.unused, sweep.blocked)
             UNANSWERED[0] = weakref.ref(self)
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
@@ -426,6 +422,8 @@ class GradientTape(Listening):
         for i, source in enumerate(flat):
             if results[i] is None and unconnected is UnconnectedGradients.ZERO:
                 results[i] = wrap(np.zeros(shape + _shape(source), _tensor(source)._array.dtype))
+            if results[i] is not None:
+                results[i] = beside(results[i], _tensor(source))
         return nest.pack_sequence_as(sources, results)
 
     def _columns(self, target: Any, sources: list, mode: str, chunks: Any, batched: bool) -> list:
@@ -619,8 +617,7 @@ _ONES: dict[int, Tensor] = {}  # the seed of scalar floating targets, by size: a
 def _ones(target: Any) -> Tensor:
     """The cotangent of a target for which none was given."""
     array = _tensor(target)._array
-    number = not array.shape and not _tensor(target)._is_traced()  # one on a device can begin as one of NumPy's
-    if (type(array) is np.ndarray or number) and array.dtype.kind == "f":
+    if type(array) is np.ndarray and array.dtype.kind == "f":
         if array.ndim or thread.recorders:  # a sweep on tensors may return the seed itself: it must be a new one
             return wrap(np.ones(array.shape, array.dtype))
         if array.itemsize not in _ONES:
@@ -628,9 +625,15 @@ def _ones(target: Any) -> Tensor:
         return _ONES[array.itemsize]
     if array.dtype.kind == "O":
         return wrap(np.zeros(array.shape, np.float32))
+    known = _ONES.get(-array.itemsize) if not (array.shape or thread.recorders or array.dtype.kind != "f") else None
+    if known is not None and type(known._array) is type(array):  # of jax; not if this is a tracer
+        return known
     xp = select((_tensor(target),))
     with xp.scope():
-        return wrap(xp.ones(shape=array.shape, dtype=array.dtype))
+        ones = wrap(xp.ones(shape=array.shape, dtype=array.dtype))
+    if array.dtype.kind == "f" and not array.shape and type(ones._array) is type(array) and not ones._is_traced():
+        _ONES[-array.itemsize] = ones
+    return ones
 
 
 def _seed(target: Any, g: Any) -> Tensor:
@@ -657,13 +660,9 @@ def _seed(target: Any, g: Any) -> Tensor:
             return RECORDED.broadcast_to(g, shape=array.shape)
     except ValueError:
         pass
-    raise InvalidArgumentError(
-        message(
-            f"Incompatible shapes: {dims(g._array.shape)} vs. {dims(array.shape)}",
-            received=f"an output gradient of shape {g._array.shape} for a target of shape {array.shape}",
-            expected=f"a shape that broadcasts to {array.shape}",
-        )
-    )
+    given, wanted = g._array.shape, array.shape
+    text = f"Incompatible shapes: {dims(given)} vs. {dims(wanted)}"
+    raise InvalidArgumentError(message(text, received=f"output_gradients {given}", expected=f"what broadcasts to {wanted}"))
 
 
 def _once(g: Any) -> Any:
@@ -677,7 +676,8 @@ def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
         if unconnected is UnconnectedGradients.NONE:
             return None
         array = _tensor(source)._array
-        return wrap(np.full(array.shape, b"", object) if array.dtype.kind == "O" else NUMPY.zeros_like(array))
+        zeros = wrap(np.full(array.shape, b"", object) if array.dtype.kind == "O" else np.zeros(array.shape, array.dtype))
+        return beside(zeros, _tensor(source))
     if isinstance(g, Tensor):
         return g if type(g) is Tensor or source is None else beside(g, _tensor(source))
     if type(g) is IndexedSlices:
@@ -685,14 +685,7 @@ def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
             return g
         shape = wrap(np.array(g._dense_shape, np.int32))
         values, indices = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
+        if source is not None:
+            values, indices = beside(values, _tensor(source)), beside(indices, _tensor(source))
         return IndexedSlices._of(values, indices, shape)
     return wrap(g) if source is None else beside(wrap(g), _tensor(source))
-
-
-def gradients(*_: Any, **__: Any) -> Any:
-    """TensorFlow's graph-mode function; eager code asks a tape."""
-    text = "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
-    raise RuntimeError(message(text, fix="with tf.GradientTape() as tape: y = f(x); tape.gradient(y, x)"))
-
-
-hessians = gradients  # the same text in TensorFlow

@@ -337,7 +337,7 @@ class Variable(Convertible, Operators):
             raise TypeError(message(text, received=f"{shown(sparse_delta)}", fix="tf.IndexedSlices(values, indices)"))
         indices = _known(sparse_delta.indices)
         self._check_range(indices, self._tensor._array.shape[axis])
-        batch = tuple(np.indices(indices.shape[:axis] + (1,), sparse=True)[:-1])
+        batch = tuple(np.indices((*indices.shape[:axis], 1), sparse=True)[:-1])
         return self._changed(change, (*batch, indices), convert_to_tensor(sparse_delta.values, self.dtype)._array)
 
     def _changed(self, change: str, index: tuple, value: Any) -> Variable:

@@ -256,7 +256,7 @@ class Rows:
 
 
 def _column(leaf: Any) -> Tensor:
-    return wrap(np.arange(leaf.start, leaf.stop, leaf.step, np.int32)) if isinstance(leaf, builtins.range) else leaf
+    return wrap(np.arange(leaf.start, leaf.stop, leaf.step, dtype=np.int32)) if isinstance(leaf, builtins.range) else leaf
 
 
 def is_column(value: Any) -> bool:

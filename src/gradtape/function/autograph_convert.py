@@ -179,7 +179,6 @@ def _transform(node: ast.AST, context: Any) -> ast.AST:
     from malt.converters import (
         break_statements,
         call_trees,
-        conditional_expressions,
         continue_statements,
         control_flow,
         functions,
@@ -196,10 +195,11 @@ def _transform(node: ast.AST, context: Any) -> ast.AST:
     node = reaching_definitions.resolve(node, context, graphs)
     anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
     node = functions.transform(node, context)
-    node = break_statements.transform(node, context)
     node = _Assertions().visit(node)
-    statements = continue_statements, return_statements, call_trees, control_flow
-    for converter in (*statements, conditional_expressions, logical_expressions, variables):
+    for converter in (break_statements, continue_statements, return_statements, call_trees, control_flow):
+        node = converter.transform(node, context)
+    node = _ConditionalExpressions().visit(node)
+    for converter in (logical_expressions, variables):
         node = converter.transform(node, context)
     return node
 
@@ -226,9 +226,21 @@ class _Assertions(ast.NodeTransformer):
     """``assert test, message`` becomes a call, whatever the message is."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        arguments = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        text = [ast.Lambda(arguments, node.msg)] if node.msg is not None else []
-        return ast.Expr(_operator("assert_stmt", node.test, *text))
+        text = [] if node.msg is None else [_later(node.msg)]
+        return ast.copy_location(ast.Expr(_operator("assert_stmt", node.test, *text)), node)
+
+
+class _ConditionalExpressions(ast.NodeTransformer):
+    """``a if test else b`` becomes a call, at any depth."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        text = ast.unparse(node.test)
+        self.generic_visit(node)
+        return _operator("if_exp", node.test, _later(node.body), _later(node.orelse), ast.Constant(text))
+
+
+def _later(expression: ast.expr) -> ast.expr:
+    return ast.Lambda(ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]), expression)
 
 
 def _operator(name: str, *arguments: ast.expr) -> ast.expr:
@@ -243,6 +255,7 @@ def mark_places(tree: ast.AST) -> None:
     """Note in every part of a tree where it stands, in a way that conversion keeps."""
     from malt.pyct import anno
 
+    node: Any
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             place = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset

@@ -9,6 +9,7 @@ from gradtape.core.variable import Variable
 from gradtape.function.autograph_blocks import Block, ContainerChanged, Step
 from gradtape.function.autograph_branches import if_stmt, once
 from gradtape.function.autograph_calls import Counted, Rows, condition, is_column, traced
+from gradtape.function.autograph_datasets import Pass, is_dataset
 from gradtape.function.autograph_values import Changed, Undefined, check_step, placeholder
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.values.tensor import Tensor
@@ -150,6 +151,8 @@ def for_stmt(
             _staged_for(iterated.first, test, loop)
         elif staging.inside and (isinstance(iterated, Rows) or is_column(iterated)):
             _rows(iterated if isinstance(iterated, Rows) else Rows(iterated), test, loop)
+        elif staging.inside and is_dataset(iterated):
+            _dataset(Pass(iterated), test, loop)
         else:
             _python(iterated, test, loop)
     except Changed as change:
@@ -173,6 +176,14 @@ def _python(items: Iterable, test: Callable | None, loop: _Loop) -> None:
             return
         with Step():
             loop.body(item)
+
+
+def _dataset(elements: Pass, test: Callable | None, loop: _Loop) -> None:
+    """A loop over a dataset; its last element may be of another shape."""
+    if elements.rows is not None:
+        _rows(Rows(elements.rows), test, loop)
+    if elements.last is not None:
+        _python([elements.last], test, loop)
 
 
 def _rows(rows: Rows, test: Callable | None, loop: _Loop) -> None:

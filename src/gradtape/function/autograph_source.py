@@ -9,6 +9,7 @@ import ast
 import copy
 import functools
 import linecache
+import textwrap
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,10 +25,14 @@ class NoSource(Exception):
 def definition(function: types.FunctionType) -> Definition:
     """The tree of a function, by the place that its code names; private names are written out as its class has them."""
     code = function.__code__
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    if not text:
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
         raise NoSource(f"the source of {function.__qualname__} is not available")
-    found = [pair for pair in _definitions(text).get((code.co_firstlineno, code.co_name), ()) if _fits(*pair, code)]
+    try:
+        known = _definitions("".join(lines))
+    except SyntaxError:  # a document with code in it
+        known = _definitions(_block(lines, code.co_firstlineno))
+    found = [pair for pair in known.get((code.co_firstlineno, code.co_name), ()) if _fits(*pair, code)]
     if len(found) > 1:  # several lambdas on one line: the innermost that holds all of the code
         found = [pair for pair in found if _holds(pair[0].body, code)][-1:]
     if len(found) != 1:
@@ -35,6 +40,13 @@ def definition(function: types.FunctionType) -> Definition:
     node, owner = found[0]
     node = copy.deepcopy(node)
     return _Method(owner).visit(node) if owner else node
+
+
+def _block(lines: list[str], first: int) -> str:
+    """The statement that begins on a line, on that line."""
+    import inspect
+
+    return "\n" * (first - 1) + textwrap.dedent("".join(inspect.getblock(lines[first - 1 :])))
 
 
 @functools.lru_cache(maxsize=16)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.ops.execution import Unstageable
 from gradtape.values import dtypes, nest
-from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
 _NUMBERS = (bool, int, float, complex)
@@ -171,7 +172,7 @@ def placeholder(like: Any) -> Any:
 
 def _zeros(leaf: Any) -> Any:
     kind = kind_of(leaf)
-    if kind is None or isinstance(leaf, Convertible):
+    if kind is None or isinstance(leaf, Variable):
         return leaf
     if isinstance(leaf, _NUMBERS):
         return type(leaf)(0)
@@ -188,8 +189,8 @@ def kind_of(value: Any) -> tuple[dtypes.DType, tuple[int, ...]] | None:
     if isinstance(value, (*_NUMBERS, np.ndarray, np.generic)):
         tensor = convert_to_tensor(value)
         return tensor.dtype, tuple(tensor._array.shape)
-    if isinstance(value, Convertible) and hasattr(value, "assign"):  # a variable
-        return value.dtype, tuple(value.shape)
+    if isinstance(value, Variable):
+        return value.dtype, tuple(value.value()._array.shape)
     return None
 
 

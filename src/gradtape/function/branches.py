@@ -214,10 +214,9 @@ class _Choice:
         keys = {key for level in levels for key in level.keys}
         found_keys = {key: aval for key, aval in after.items() if key in keys}
         constants = dict.fromkeys(key for level in levels for key in level.constants if key not in keys)
-        kinds = {label: "sum" if any(label in body.levels[number].sum_labels for body in self._bodies) else "row" for label in labels}
 
         def grad_fn(*upstream: Tensor) -> list:
-            ups = {(number + 1, kinds[x], x): g for x, g in zip(labels, upstream) if g.dtype.is_trainable}
+            ups = {(number + 1, label): g for label, g in zip(labels, upstream) if g.dtype.is_trainable}
             found = dict(zip(after, self._run_level(number + 1, {**given, **ups})))
             return [*(found.get(name) for name in given), *(found[key] for key in found_keys), *(None for _ in constants)]
 

@@ -46,32 +46,66 @@ def _kept() -> Iterator[None]:
             compilation_cache.reset_cache()
 
 
-@contextlib.contextmanager
-def _watched(piece: Any, name: str) -> Iterator[None]:
-    """While inside, somebody waits: after a while, say for what."""
-    start, told = time.perf_counter(), threading.Event()
+class _Compilation:
+    """Something that somebody waits for."""
 
-    def tell() -> None:
-        told.set()
-        what = f"{piece.size} operations on {', '.join(f'{t.dtype.name} {t.shape}' for t in piece.types) or 'no arrays'}"
-        logger.warning("tf.function: compiling %s takes more than %g s: %s", name, SLOW, what)
+    def __init__(self, piece: Any, name: str) -> None:
+        self.piece, self.name, self.start, self.told = piece, name, time.perf_counter(), False
 
-    timer = threading.Timer(SLOW, tell)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        if told.is_set():
-            logger.warning("tf.function: %s was compiled in %.1f s", name, time.perf_counter() - start)
+    def tell(self) -> None:
+        arrays = ", ".join(f"{kind.dtype.name} {kind.shape}" for kind in self.piece.types) or "no arrays"
+        what = f"{self.piece.size} operations on {arrays}"
+        logger.warning("tf.function: compiling %s takes more than %g s: %s", self.name, SLOW, what)
+
+
+class _Watch:
+    """One thread that speaks for all compilations which take long; it begins with the first of them, and never ends."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open: list[_Compilation] = []
+        self._thread: threading.Thread | None = None
+
+    @contextlib.contextmanager
+    def over(self, piece: Any, name: str) -> Iterator[None]:
+        """While inside, somebody waits: after a while, say for what."""
+        compilation = _Compilation(piece, name)
+        with self._changed:
+            self._open.append(compilation)
+            if self._thread is None or not self._thread.is_alive():  # the second: in a forked process
+                self._thread = threading.Thread(target=self._run, name="gradtape compilation watch", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._open.remove(compilation)
+            if compilation.told:
+                seconds = time.perf_counter() - compilation.start
+                logger.warning("tf.function: %s was compiled in %.1f s", name, seconds)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                silent = [c for c in self._open if not c.told]
+                due = [c for c in silent if time.perf_counter() - c.start >= SLOW]
+                if not due:
+                    self._changed.wait(SLOW / 4 if silent else None)
+                for compilation in due:
+                    compilation.told = True
+            for compilation in due:
+                compilation.tell()
+
+
+_watch = _Watch()
 
 
 def compile_at_first_run(piece: Any, name: str) -> None:
     """Let the first run of a piece compile it by itself, before it touches its inputs."""
 
     def first(*inputs: Any) -> Any:
-        with _watched(piece, name), _kept():
+        with _watch.over(piece, name), _kept():
             piece.compiled.lower(*inputs).compile()
         piece.run = piece.compiled
         return piece.run(*inputs)

@@ -18,6 +18,7 @@ from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.function.branches import choose
+from gradtape.function.journal import gradients, hessians
 from gradtape.function.leaves import Mismatch, as_tensor
 from gradtape.function.messages import is_due_to_tracing
 from gradtape.function.regions import record
@@ -27,7 +28,10 @@ from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
-__all__ = ["UNROLL", "Count", "Mismatch", "branch", "cond", "for_each", "put_row", "scan", "take_row", "traced", "while_loop"]
+__all__ = [
+    "UNROLL", "Count", "Mismatch", "branch", "cond", "for_each", "gradients", "hessians", "put_row", "scan", "take_row",
+    "traced", "while_loop",
+]  # fmt: skip
 
 UNROLL = 16
 """A loop of at most this many steps is written out; a longer one stays a loop, so that it takes no longer to compile."""
@@ -58,8 +62,8 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable) -> Any:
 def branch(index: Any, functions: list[Callable]) -> Any:
     """The function at ``index``, called; out of range: the last one."""
     if not traced(index):
-        at = int(index)
-        return functions[at if 0 <= at < len(functions) else -1]()
+        known = int(index)
+        return functions[known if 0 <= known < len(functions) else -1]()
     import jax.numpy as jnp
 
     array, last = _deciding("tf.switch_case", as_tensor(index))._array, len(functions) - 1
@@ -82,10 +86,10 @@ def while_loop(condition: Callable, body: Callable, values: Any, *, maximum_iter
     most = None if maximum_iterations is None or traced(maximum_iterations) else max(0, int(maximum_iterations))
     if traced(maximum_iterations):
         return _while_at_most(condition, body, values, as_tensor(maximum_iterations))
-    step = lambda row, *values: (body(*values), ())  # noqa: E731
+    step = lambda row, *values: (body(*values), ())
     if most == 0:
         return values
-    asked = lambda *values: _deciding("while_loop", condition(*values))  # noqa: E731
+    asked = lambda *values: _deciding("while_loop", condition(*values))
     return _repeated("while_loop", step, values, condition=asked, length=most)[0]
 
 
@@ -101,7 +105,7 @@ def _while_at_most(condition: Callable, body: Callable, values: Any, most: Tenso
 
 
 class Count:
-    """As the rows of `for_each`: the numbers ``start``, ``start + step`` …, ``n`` of them, where only the program knows ``n``."""
+    """As the rows of `for_each`: ``n`` numbers ``start``, ``start + step`` …, where only the program knows ``n``."""
 
     def __init__(self, n: Any, start: Any = 0, step: Any = 1, dtype: Any = "int32") -> None:
         self.n, self.start, self.step, self.dtype = n, start, step, dtype
@@ -114,7 +118,7 @@ class Count:
 
 def for_each(rows: Any, body: Callable, values: Any, *, going: Callable | None = None) -> Any:
     """``values = body(row, *values)`` for each row, while ``going(*values)``; the last values."""
-    step = lambda row, *values: (body(row, *values), ())  # noqa: E731
+    step = lambda row, *values: (body(row, *values), ())
     if isinstance(rows, Count):
         return _counted(rows, step, values, going)
     if isinstance(rows, range):
@@ -151,17 +155,17 @@ def scan(name: str, body: Callable, rows: Any, values: Any, *, reverse: bool = F
     leaves = [as_tensor(leaf) for leaf in nest.flatten(rows)]
     if leaves[0]._array.shape[0] <= UNROLL or not any(map(traced, [*leaves, *nest.flatten(values)])):
         return None
-    turn = (lambda t: RECORDED.flip(t, axis=0)) if reverse else (lambda t: t)
-    found = _staged_rows(name, body, rows, [turn(t) for t in leaves], values)
-    return None if found is None else (found[0], nest.map_structure(turn, found[1]))
+    return _staged_rows(name, body, rows, leaves, values, backwards=reverse)
 
 
-def _staged_rows(name: str, body: Callable, structure: Any, leaves: list, values: Any, going: Any = None) -> Any:
+def _staged_rows(
+    name: str, body: Callable, structure: Any, leaves: list, values: Any, going: Any = None, backwards: bool = False
+) -> Any:
     """A loop over rows as part of the program; None if it can only be written out."""
     count = leaves[0]._array.shape[0]
-    row_of = lambda parts: nest.pack_sequence_as(structure, parts)  # noqa: E731
+    row_of = lambda parts: nest.pack_sequence_as(structure, parts)
     try:
-        repeat = Repeat(name, body, values, condition=going, rows=leaves, row_of=row_of, length=count)
+        repeat = Repeat(name, body, values, condition=going, rows=leaves, row_of=row_of, length=count, backwards=backwards)
         return repeat.run(repeat.trip_count())
     except Exception as error:
         if going is None and _may_unroll(error, count):
@@ -239,7 +243,7 @@ def put_row(stack: Tensor, index: Tensor, row: Tensor) -> Tensor:
 
     if stack._array.shape[1:] != row._array.shape:
         raise ValueError(
-            message(f"Incompatible shape for value ({row.shape}), expected ({stack.shape[1:]})", fix="give every element one shape")
+            message(f"Incompatible shape for value ({row.shape}), expected ({stack.shape[1:]})", fix="use one shape for all")
         )
     array = lax.dynamic_update_index_in_dim(jnp.asarray(stack._array), jnp.asarray(row._array), index._array, 0)
 

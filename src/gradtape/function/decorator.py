@@ -251,7 +251,8 @@ class Function:
 
     def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> tuple[Program | None, Exception | None]:
         """The program for a signature; or None, and the error because of which it may be that there is none."""
-        options: Any = {"snapshot": snapshot, "taped": bool(thread.recorders), "bounds": self._bounds.get(key), "donate": self.donate}
+        taped, bounds = bool(thread.recorders), self._bounds.get(key)
+        options: Any = {"snapshot": snapshot, "taped": taped, "bounds": bounds, "donate": self.donate}
         body = convert(self._python) if self._autograph else self._python
         try:
             self._traces += 1

@@ -31,7 +31,9 @@ def is_number(leaf: Any) -> bool:
 
 def is_tensor(leaf: Any) -> bool:
     """Whether a leaf is a tensor that holds numbers, or stands for one."""
-    return isinstance(leaf, (Tensor, Convertible)) and not hasattr(leaf, "_components") and leaf.dtype is not dtypes.string
+    if not isinstance(leaf, (Tensor, Convertible)) or hasattr(leaf, "_components"):
+        return False
+    return getattr(leaf, "dtype", None) is not dtypes.string
 
 
 def is_same(before: Any, after: Any) -> bool:

@@ -8,6 +8,8 @@ sums are the gradients of what all steps share. So it can be differentiated agai
 
 from __future__ import annotations
 
+import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +20,15 @@ from gradtape.values.tensor import Tensor, wrap
 
 
 class Steps:
-    """How often a loop runs: ``length`` times, or ``count`` times, an array, of which at most ``length`` are kept."""
+    """How often a loop runs: ``length`` times, or ``count`` times, an array, of which at most ``length`` are kept.
 
-    def __init__(self, length: int, count: Any = None) -> None:
+    With ``backwards`` it goes from the last row to the first.
+    """
+
+    def __init__(self, length: int, count: Any = None, backwards: bool = False) -> None:
         self.length = length
         self.count = count
+        self.backwards = backwards
 
 
 def iterate(
@@ -61,8 +67,9 @@ def _iterate_while(step: Callable, carry: list, rows: list, steps: Steps, revers
         kept = [lax.dynamic_update_index_in_dim(all_, out, place, 0) for all_, out in zip(kept, outs)]
         return i + 1, tuple(carry), tuple(kept)
 
-    i, last, kept = lax.while_loop(goes_on, advance, (jnp.zeros((), jnp.int32), tuple(carry), tuple(kept)))
-    return list(last), list(kept), i
+    start = jnp.zeros((), jnp.int32), tuple(carry), tuple(kept)
+    count, last, results = lax.while_loop(goes_on, advance, start)
+    return list(last), list(results), count
 
 
 class Loop:
@@ -112,7 +119,12 @@ class Loop:
         sums = [jnp.zeros(v.aval.shape, v.aval.dtype) for v in level.sums if v is not None]
         going = self._going if number == 0 else None
         last, results, count = iterate(
-            step, [*carry, *sums], [t._array for t in rows], self._steps, reverse=number % 2 == 1, going=going
+            step,
+            [*carry, *sums],
+            [t._array for t in rows],
+            self._steps,
+            reverse=self._steps.backwards != (number % 2 == 1),
+            going=going,
         )
         if number == 0 and count is not None:
             self._steps = Steps(self._steps.length, count)
@@ -131,7 +143,7 @@ class Loop:
             ))]  # fmt: skip
             after = [g for g, is_free in zip(upstream, free) if is_free]
             before = outs[ends[3][0] :]
-            links = [g for g, is_free in zip(upstream[ends[3][0] :], free) if is_free] if len(self._body.levels) > number + 2 else []
+            links = [g for g, is_free in zip(upstream[ends[3][0] :], free) if is_free and number + 1 < self._body.order]
             found = self._run_level(number + 1, after, [*before, *rows, *ups[1], *links], [*fixed, *ups[2]])
             return self._gradients(next_level, found, free, rows)
 
@@ -202,7 +214,7 @@ def _ends(*counts: int) -> list[tuple[int, int]]:
     places = [0]
     for count in counts:
         places.append(places[-1] + count)
-    return [*zip(places, places[1:]), (places[-1], 10**9)]
+    return [*itertools.pairwise(places), (places[-1], sys.maxsize)]
 
 
 def _stubs(level: Level) -> list[Tensor]:

@@ -411,15 +411,14 @@ class Body:
     def _derived(self, number: int, level: Level, tape: Onlooker, others: list[Onlooker], free: list[bool]) -> Level:
         """The level that pulls cotangents back through ``level``."""
 
-        def upstream(kind: str, labels: Any, tensors: list) -> list:
-            wanted = [((number, kind, label), t) for label, t in zip(labels, tensors) if t is not None and t.dtype.is_trainable]
+        def upstream(labels: Any, tensors: list) -> list:
+            wanted = [((number, label), t) for label, t in zip(labels, tensors) if t is not None and t.dtype.is_trainable]
             return [(name, self._hole(name, t, others)) for name, t in wanted]
 
         keys, constants = tape.read()
         flowing = [t if is_free else None for t, is_free in zip(level.carry_out, free)]
-        after = upstream("carry", range(len(flowing)), flowing)
-        row_ups = upstream("row", level.row_labels, level.row_out)
-        sum_ups = upstream("sum", level.sum_labels, level.sums)
+        after = upstream([("after", i) for i in range(len(flowing))], flowing)
+        row_ups, sum_ups = upstream(level.row_labels, level.row_out), upstream(level.sum_labels, level.sums)
         before = [named for named, is_free in zip(level.carry, free) if is_free]
         derived = Level(after, [*level.carry, *level.rows, *row_ups], [*level.fixed, *sum_ups])
         outs = [t for t in (*flowing, *level.row_out, *level.sums) if t is not None and t.dtype.is_trainable]
@@ -431,7 +430,8 @@ class Body:
         ends = len(before), len(before) + len(level.rows)
         derived.carry_out = [_or_zeros(g, t) for g, (_, t) in zip(found, before)]
         if others:  # somebody may differentiate by what the carry was before each step
-            links = [((number, "link", i), self._hole((number, "link", i), t, others)) for i, (_, t) in enumerate(before)]
+            names = [(number, ("link", i)) for i in range(len(before))]
+            links = [(name, self._hole(name, t, others)) for name, (_, t) in zip(names, before)]
             derived.rows += links
             derived.carry_out = [OPS["add"](g, link) for g, (_, link) in zip(derived.carry_out, links)]
         derived.row_out, derived.sums = found[ends[0] : ends[1]], found[ends[1] :]

@@ -5,12 +5,14 @@ The body runs once to find that out, and once more to be written down.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradtape.core.context import thread
+from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.function.leaves import Leaves, Mismatch, as_tensor, is_number, is_same, is_tensor, spec, tensor_of
 from gradtape.function.loops import Loop, Steps
@@ -31,13 +33,13 @@ class Repeat:
     """A loop that is being made.
 
     ``body(row, *values)`` gives the next values and what to collect of this step. ``rows`` are tensors, of which
-    ``row_of(parts)`` makes the row of one step. The loop ends when ``condition(*values)`` does not hold, or after ``length``
-    steps, or ``count``, a tensor.
+    ``row_of(parts)`` makes the row of one step; ``backwards``, the last row comes first. The loop ends when
+    ``condition(*values)`` does not hold, or after ``length`` steps, or ``count``, a tensor.
     """
 
     def __init__(
         self, name: str, body: Callable, values: Any, *, condition: Callable | None = None, rows: Any = (),
-        row_of: Callable = lambda parts: None, length: int | None = None, count: Tensor | None = None,
+        row_of: Callable = lambda parts: None, length: int | None = None, count: Tensor | None = None, backwards: bool = False,
     ) -> None:  # fmt: skip
         self._name = name
         self._body = body
@@ -46,6 +48,7 @@ class Repeat:
         self._row_of = row_of
         self.length = length
         self._count = count
+        self._backwards = backwards
         leaves = nest.flatten(values)
         carried = [i for i, leaf in enumerate(leaves) if is_tensor(leaf) or isinstance(leaf, TensorArray)]
         for i in carried:
@@ -110,7 +113,7 @@ class Repeat:
             )
         if array.size != 1:
             raise InvalidArgumentError(
-                message("The condition of a loop must be a scalar.", received=f"shape {array.shape}", fix="tf.reduce_all(condition)")
+                message("The condition of a loop must be a scalar.", received=f"shape {array.shape}", fix="tf.reduce_all(it)")
             )
         return jnp.reshape(array, ())
 
@@ -124,7 +127,7 @@ class Repeat:
             if not (is_number(before) or is_tensor(before)) or not (is_number(after) or is_tensor(after)):
                 raise Mismatch(
                     message(
-                        f"A loop variable of {self._name} cannot change from {type(before).__name__} to {type(after).__name__}.",
+                        f"A variable of {self._name} cannot change from {type(before).__name__} to {type(after).__name__}.",
                         received=f"{before!r} before the loop, {after!r} after one step",
                         expected="tensors of one dtype and shape, or a value that stays the same",
                     ),
@@ -178,8 +181,12 @@ class Repeat:
         def goes_on(state: tuple) -> Any:
             return jnp.logical_and(state[0] < limit, function(*state[1:])[0])
 
+        def advance(state: tuple) -> tuple:
+            return state[0] + 1, *function(*state[1:])[1:]
+
         with jax.ensure_compile_time_eval():
-            count = int(jax.lax.while_loop(goes_on, lambda s: (s[0] + 1, *function(*s[1:])[1:]), (0, *map(jnp.asarray, start)))[0])
+            counted: Any = jax.lax.while_loop(goes_on, advance, (0, *map(jnp.asarray, start)))
+        count = int(counted[0])
         return None if count == _LONGEST else count
 
     # The second run
@@ -191,15 +198,15 @@ class Repeat:
         state: Any = current()
         self._found.settle()
         assigned = list(self._found.assigned.values())
-        self._collected: Any = None
         steps, going = self._steps(count)
         draws = self._drawn(state, steps, count)
         carry = [*self._leaves.tensors(), *(_of_variable(state, v) for v in assigned)]
         needs = list(self._found.needs)
         carry += [state.needs[place] if place in state.needs else wrap(jnp.zeros((), jnp.int32)) for place in needs]
         free = [t.dtype.is_trainable for t in carry[: len(self._leaves.carried)]] + [False] * (len(assigned) + len(needs))
-        rows = [*self._rows, *draws]
-        write = lambda carry, rows: self._written(carry, rows, assigned, needs)  # noqa: E731
+        known = slice(0, count)  # a condition may end the loop before the last row
+        rows = [*(self._rows if count is None else [RECORDED.getitem(row, index=(known,)) for row in self._rows]), *draws]
+        write = lambda carry, rows: self._written(carry, rows, assigned, needs)
         shapes = [t._array for t in carry], [_row_shape(t) for t in rows]
         body = Body(write, *shapes, order() if self._differentiated else 0, free)
         going = self._going_text(shapes[0], assigned) if going else None
@@ -218,7 +225,7 @@ class Repeat:
     def _steps(self, count: int | None) -> tuple[Steps, Any]:
         self._bounded = False
         if count is not None:
-            return Steps(count), None
+            return Steps(count, backwards=self._backwards), None
         going = self._condition is not None
         limit = None if self._count is None else self._count._array
         if self.length is not None:
@@ -241,9 +248,8 @@ class Repeat:
                 all_steps[:] = [[np.asarray(thunk()) for thunk, _ in drawn] for _ in range(steps.length)]
             return np.stack([step[i] for step in all_steps])
 
-        return [
-            wrap(state.draw(lambda i=i: draw(i), np.stack([example] * steps.length))) for i, (_, example) in enumerate(drawn)
-        ]
+        examples = [np.stack([example] * steps.length) for _, example in drawn]
+        return [wrap(state.draw(functools.partial(draw, i), example)) for i, example in enumerate(examples)]
 
     def _written(self, carry: list[Tensor], rows: list[Tensor], assigned: list, needs: list) -> tuple[list, list]:
         """One step, for the text of the body."""
@@ -259,11 +265,9 @@ class Repeat:
             out += [region.values[v._key] for v in assigned] + [region.needs[place] for place in needs]
             if set(region.assigned) - {v._key for v in assigned}:
                 raise Unstageable(f"{self._name}, whose body assigns other variables when it runs again")
-        parts = nest.flatten(collected)
-        self._collected = Leaves(collected, list(range(len(parts))), parts)
-        tensors = [as_tensor(part) for part in parts]
-        self._collected.leaves = tensors
-        return out, tensors
+        parts = [as_tensor(part) for part in nest.flatten(collected)]
+        self._collected = Leaves(collected, list(range(len(parts))), list(parts))
+        return out, parts
 
     def _going_text(self, carry: list, assigned: list) -> Callable:
         """The condition as a function of the carry."""
@@ -301,9 +305,7 @@ def _same_structure(values: Any, result: Any) -> list:
     if len(values) == 1 and not isinstance(result, (list, tuple)):
         result = (result,)  # one loop variable need not be wrapped
     if not isinstance(result, (list, tuple)):
-        raise TypeError(
-            message(f"'body' must return a list or tuple of {len(values)} loop variables.", received=f"{result!r}")
-        )
+        raise TypeError(message(f"'body' must return a list or tuple of {len(values)} loop variables.", received=f"{result!r}"))
     nest.assert_same_structure(list(result), list(values))
     return nest.flatten(list(result))
 

@@ -148,8 +148,8 @@ def difference(new: Call, old: Any, name: Callable[[tuple], str]) -> str:
         return "the structure of the arguments changed"
     for path, now, before in zip(_paths(new.structure), new.kinds, old.kinds):
         if now != before:
-            change = "is another variable" if now[0] is before[0] is Variable else f"changed from {_words(before)} to {_words(now)}"
-            return f"{name(path[1:])} {change}"
+            other = now[0] is before[0] is Variable
+            return name(path[1:]) + (" is another variable" if other else f" changed from {_words(before)} to {_words(now)}")
     return "the context of the call changed"
 
 

@@ -7,7 +7,7 @@ on to pull gradients back; the text is then cut in two, and what the second half
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import chain, starmap
 from types import MappingProxyType
@@ -21,10 +21,11 @@ from gradtape.core.tape import GradientTape, safety
 from gradtape.core.variable import Variable
 from gradtape.function.cache import compile_at_first_run
 from gradtape.function.holding import LOCK, Holder, is_held, settled
+from gradtape.function.journal import recorded_if_asked
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
 from gradtape.function.state import VALUE, Snapshot, Tracing, held_by, hold_all
-from gradtape.values.convert import NUMBER, convert_to_tensor
+from gradtape.values.convert import NUMBER
 from gradtape.values.placement import here
 from gradtape.values.tensor import Tensor, wrap
 
@@ -199,6 +200,7 @@ class Program:
         import jax
 
         counts: list[int] = []
+        run = recorded_if_asked(body, self.state)
 
         def traced(*arrays: Any) -> list:
             tensors = [wrap(a) for a in arrays]
@@ -208,7 +210,7 @@ class Program:
                 if taped:
                     self.state.on_first_read = tape.accessed
                     tape.watch([t for t in tensors if t.dtype.is_trainable])
-                result = as_tensors(body(*args, **kwargs), getattr(body, "__name__", "function"))
+                result = as_tensors(run(*args, **kwargs), getattr(body, "__name__", "function"))
             self.results = Results(result)
             self._counted = list(self.state.needs)
             outs = [t._array for t in (*self.results.tensors, *self.state.needs.values())]
@@ -223,16 +225,15 @@ class Program:
         return jax.make_jaxpr(traced)(*shapes), (counts[0], counts[1])
 
     def _gradients(self, tape: GradientTape, tensors: list[Tensor]) -> list:
-        """The cotangents of all sources, which exist for those where ``self.connected``."""
+        """The cotangents of all sources, sparse ones in their parts; ``self.connected``: which there are, or their shapes."""
         self.constants = _constants(tape.records)
         targets = [t for t in self.results.tensors if t.dtype.is_trainable]
         upstream = [wrap(self._lift(("upstream", i), np.zeros(t._array.shape, t._array.dtype))) for i, t in enumerate(targets)]
         sources = [t for t in tensors if t.dtype.is_trainable]
         sources += [v for v in self.state.lifted.values() if v._differentiable]  # type: ignore[misc]
         found = tape.gradient(targets, sources, upstream) if targets and sources else [None] * len(sources)
-        dense = [convert_to_tensor(g) if isinstance(g, IndexedSlices) else g for g in found]
-        self.connected = [g is not None for g in dense]
-        return [g._array for g in dense if g is not None]
+        self.connected = [None if g is None else getattr(g, "dense_shape", "dense") for g in found]
+        return [part._array for g in found if g is not None for part in _parts(g)]
 
     def _compile(self, closed: Any, counts: tuple[int, int], donate: bool) -> None:
         import jax
@@ -324,14 +325,14 @@ class Program:
             variable._put(value)
         return self._wrapped(outs[: self.outputs])
 
-    def pull(self, arrays: list, start: Snapshot, handed_over: list, upstream: list) -> list[Tensor | None]:
+    def pull(self, arrays: list, start: Snapshot, handed_over: list, upstream: list) -> list:
         """The gradients of all sources."""
         if self.backward is None:
             return [None] * len(self.connected)
         with self._scope():
             inputs = [self._input(name, arrays, start, handed_over, upstream) for name in self.backward.names]
             found = iter(self._wrapped(self.backward.run(*self._together(inputs))))
-        return [next(found) if connected else None for connected in self.connected]
+        return [_put_together(shape, found) for shape in self.connected]
 
     def _input(self, name: tuple, arrays: list, start: Snapshot, handed_over: Any = (), upstream: Any = ()) -> Any:
         kind, which = name
@@ -374,6 +375,17 @@ class Program:
         if self.host is None or here.device is not None or self._devices.several():
             self.host = self._devices.on_host(arrays[0])
         return [wrap(np.asarray(a)) for a in arrays] if self.host else [wrap(a) for a in arrays]
+
+
+def _parts(gradient: Any) -> list[Tensor]:
+    return [gradient.values, gradient.indices] if isinstance(gradient, IndexedSlices) else [gradient]
+
+
+def _put_together(shape: Any, parts: Iterator[Tensor]) -> Any:
+    """A gradient from its parts: sparse if it has a shape; None if there is none."""
+    if isinstance(shape, Tensor):
+        return IndexedSlices(next(parts), next(parts), shape)
+    return None if shape is None else next(parts)
 
 
 def _cut(text: Any, forward: list, inputs: dict, outputs: list, gradients: list) -> tuple[Piece, int, Piece]:

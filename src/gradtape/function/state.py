@@ -190,6 +190,7 @@ class Tracing(State):
         # or, of an assertion, 1 if it does not hold
         self.bounds: dict[tuple, int] = {}  # and how many are kept
         self._loops = 0
+        self.journal: Any = None  # a tape that records everything, if the function asks for `tf.gradients`
 
     def next_place(self) -> tuple:
         """The name of the loop or branch that begins now."""

@@ -15,7 +15,7 @@ from typing import Any
 from gradtape.core.tape import GradientTape
 from gradtape.errors import message
 from gradtape.inspect.gradients import traversed
-from gradtape.inspect.graph import CONSTANT, OP, VARIABLE, WATCHED, Graph, Node, Output
+from gradtape.inspect.graph import CONSTANT, OP, VARIABLE, WATCHED, Graph, Node, Output, records_of
 from gradtape.inspect.layout import Layout, layered
 
 MANY = 400  # nodes: more than this is no picture any more
@@ -80,6 +80,7 @@ def draw(
     The numbers on the edges are the norms of the gradients that flow back along them: those of ``target`` by the ``sources``
     (default: all that is watched), or, if the tape traces, of what `gradient` was last asked for.
     """
+    _check_size(len(records_of(tape)), max_nodes)  # before anything is computed
     picture = picture_of(traversed(tape, target, sources), layout, max_nodes)
     if path is not None:
         picture.save(path)
@@ -91,7 +92,7 @@ def notebook(tape: GradientTape) -> str | None:
     if tape.records is None and (tape.trace is None or not tape.trace.records):
         return None
     try:
-        picture = picture_of(traversed(tape))
+        picture = draw(tape)
     except ValueError as error:
         return f"<pre>{escape(str(error))}</pre>"
     return f'<div style="overflow:auto;max-height:640px">{picture.svg}</div>'
@@ -101,18 +102,22 @@ def picture_of(graph: Graph, layout: str = "auto", max_nodes: int = MANY) -> Pic
     """A graph as a picture: Graphviz's layout, ours (``'layered'``), or whichever is there (``'auto'``)."""
     if layout not in ("auto", "graphviz", "layered"):
         raise ValueError(message("Unknown layout.", received=repr(layout), expected="'auto', 'graphviz' or 'layered'"))
-    if len(graph.nodes) > max_nodes:
-        raise ValueError(
-            message(
-                "The tape is too large for a picture.",
-                received=f"{len(graph.nodes)} ops and values",
-                expected=f"at most max_nodes={max_nodes}",
-                fix="tape.page('tape.html') shows tapes of any size; tape.draw(path, max_nodes=…) draws this one all the same",
-            )
-        )
+    _check_size(len(graph.nodes), max_nodes)
     boxes = [_box(node, graph) for node in graph.nodes]
     ends = {(a.number, b.number): value for a, b, value in graph.edges()}
     return Picture(boxes, [_label(value) for value in ends.values()], _placed([b.size for b in boxes], list(ends), layout))
+
+
+def _check_size(count: int, most: int) -> None:
+    if count > most:
+        raise ValueError(
+            message(
+                "The tape is too large for a picture.",
+                received=f"{count} ops and values",
+                expected=f"at most max_nodes={most}",
+                fix="tape.page('tape.html') shows larger tapes; tape.draw(path, max_nodes=…) draws this one all the same",
+            )
+        )
 
 
 def _box(node: Node, graph: Graph) -> Box:

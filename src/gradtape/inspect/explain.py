@@ -27,6 +27,7 @@ from gradtape.inspect.causes import Cause, Finding, Report
 from gradtape.inspect.paths import Paths
 from gradtape.inspect.source import Surroundings
 from gradtape.values import dtypes
+from gradtape.values.places import is_ours
 
 _COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split())
 _BRANCHES = ("if ", "elif ", "while ", "assert ")
@@ -94,9 +95,10 @@ class _Explanation:
         self.tape, self.targets = tape, targets
         self.paths = Paths(tape)
         self.entered = _place(tape._entered)
-        self.code = Surroundings(self.entered, frame)
+        self.code = Surroundings(tape._entered, frame)
         self.keys = [target._key for target in targets]
         self.behind = self.paths.before(self.keys)  # the targets, and all that they were computed from
+        self.roots = self.paths.cuts(self.behind)
         self.watcher = _Watcher()
         remains = tape._remains
         asked = remains is not None and {*map(id, remains.targets)} == {*map(id, targets)}
@@ -115,15 +117,20 @@ class _Explanation:
                 return [None] * len(sources)
             self.watcher.blocked = self.remains.blocked
             return [None if s._key in self.remains.missing else 1 for s in sources]
-        records, observers = tape.records, tape.observers
-        tape.records, tape.observers = self.paths.records, (*observers, self.watcher)
-        kept = tape._remains
+        state = tape.__dict__
+        kept: dict[str, Any] = {name: state[name] for name in ("records", "observers", "_remains") if name in state}
+        asked = tape.trace.asked if tape.trace is not None else ()
+        tape.records, tape.observers = self.paths.records, (self.watcher,)
         try:
             with suspended():
                 seeds = [tapes._ones(target) for target in self.targets]
                 found = tape._pull_back(self.targets, seeds, sources, last=False)
-        finally:
-            tape.records, tape.observers, tape._remains = records, observers, kept
+        finally:  # as if nobody had asked
+            del tape.observers, tape.records
+            tape._remains = None
+            state.update(kept)
+            if tape.trace is not None:
+                tape.trace.asked = asked
         return [None if g is None else 1 - _is_zero(g) for g in found]
 
     # One source
@@ -144,7 +151,8 @@ class _Explanation:
         if not source.dtype.is_trainable:
             return self._finding(source, Cause.DTYPE, self.entered, f"the source itself is {source.dtype.name}")
         if not self.paths.is_whole and self.remains is None:
-            return self._finding(source, Cause.USED, _place(self.tape._used))
+            at = self.tape._used
+            return self._finding(source, Cause.USED, self.entered if is_ours(at[0].co_filename) else _place(at))
         key = source._key
         if not self.paths.knows(key):
             return self._unknown(source)
@@ -182,7 +190,7 @@ class _Explanation:
                 cause = Cause.NONDIFFERENTIABLE if op.rules else Cause.CUSTOM_GRADIENT
                 place = _place(at) or self._read_by(op, key) or self.entered
                 return self._finding(source, cause, place, f"{op.name} gives no gradient for this argument")
-        roots = [root for root in self.paths.cuts(self.behind) if not reached.isdisjoint(root.parents)]
+        roots = [root for root in self.roots if not reached.isdisjoint(root.parents)]
         for root in sorted(roots, key=lambda root: root.name in _SHAPES):
             return self._finding(source, Cause(root.cause), _place(root), _through(root))
         for exit in self.tape.exits.values():
@@ -266,18 +274,21 @@ class _Explanation:
 
     def _unconnected(self, source: Any, reached: set) -> Finding:
         """Nothing leads from the source to the target: the two points of the graph that come nearest to each other."""
-        order = {key: i for i, key in enumerate(self.paths.makers)}
         names = {key: f"variable {v.name!r}" for key, v in self.tape.variables.items()}
         names[source._key] = "the source itself"
-        ours = [key for key in reached if key in order] or [source._key]
-        theirs = [key for key in self.behind if key in order] or [k for k in self.behind if self.paths.knows(k)]
-        if not theirs or not self.paths.is_whole:
+        ends = self.paths.nearest(reached, self.behind)
+        if ends is None:  # one of them was not used in any op
+            leaves = [key for key in self.behind if self.paths.knows(key)]
+            ends = (source._key, leaves[0]) if leaves else None
+        if not self.paths.is_whole:  # nothing is left of the target's side
+            last = next((key for key in reversed(self.paths.makers) if key in reached), source._key)
+            detail = f"the last that was computed from it is {self.paths.describe(last, names)}"
+            return self._finding(source, Cause.UNCONNECTED, self.entered, detail)
+        if ends is None:
             return self._finding(source, Cause.UNCONNECTED, self.entered)
-        pairs = ((abs(order.get(a, -1) - order.get(b, -1)), a, b) for a in ours for b in theirs)
-        _, a, b = min(pairs, key=lambda pair: pair[0])
-        ends = self.paths.describe(a, names), self.paths.describe(b, names)
-        detail = f"nearest points: from the source {ends[0]}; on the way to the target {ends[1]}"
-        return self._finding(source, Cause.UNCONNECTED, self.paths.place(b) or self.entered, detail)
+        ours, theirs = (self.paths.describe(key, names) for key in ends)
+        detail = f"nearest points: from the source {ours}; on the way to the target {theirs}"
+        return self._finding(source, Cause.UNCONNECTED, self.paths.place(ends[1]) or self.entered, detail)
 
     def _zero(self, source: Any) -> Finding:
         reached = self.paths.after([source._key])

@@ -34,7 +34,11 @@ def traversed(tape: GradientTape, target: Any = None, sources: Any = None) -> Gr
     if target is not None:
         flat = None if sources is None else _leaves(sources, "source")
         annotate(tape, graph, _leaves(target, "target"), None, flat)
-    elif asked and sources is None and is_concrete(tape):
+    elif sources is not None:
+        raise ValueError(
+            message("Sources need a target.", received="sources, but no target", fix="give the target, too: the loss")
+        )
+    elif asked and is_concrete(tape):
         annotate(tape, graph, *asked)
     else:
         graph.sources = _watched(graph)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.backprop import PAIR
-from gradtape.core.callsite import Place
+from gradtape.core.callsite import Place, place_of
 from gradtape.core.forward import as_general
 from gradtape.core.tape import GradientTape
 from gradtape.core.trace import Entry
@@ -112,6 +112,8 @@ def read(tape: GradientTape, values: bool = True) -> Graph:
     """The graph of a tape, without gradients: `gradients.annotate` adds them. Describing all values takes longest."""
     graph = _Reader(tape, values).read()
     graph.traced = tape.trace is not None
+    if tape._entered is not None:
+        graph.name = f"tape at {place_of(*tape._entered)}"
     return graph
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import MethodType
 from typing import Any
 
 from gradtape.core import trace
@@ -26,18 +27,20 @@ METHODS = {
 }
 
 
-def _method(name: str, home: str, doc: str) -> Any:
-    module, _, function = home.partition(":")
+class _Loaded:
+    """A method that is loaded when it is touched; then it is the function itself, with its signature and documentation."""
 
-    def method(self: GradientTape, *args: Any, **kwargs: Any) -> Any:
-        return getattr(import_module(f"gradtape.inspect.{module}"), function or name)(self, *args, **kwargs)
+    def __init__(self, module: str, function: str) -> None:
+        self._module, self._function = module, function
 
-    method.__name__, method.__qualname__, method.__doc__ = name, f"GradientTape.{name}", doc
-    return method
+    def __get__(self, tape: GradientTape | None, owner: type | None = None) -> Any:
+        function = getattr(import_module(f"gradtape.inspect.{self._module}"), self._function)
+        return function if tape is None else MethodType(function, tape)
 
 
-for _name, (_home, _doc) in METHODS.items():
-    setattr(GradientTape, _name, _method(_name, _home, _doc))
+for _name, (_home, _) in METHODS.items():
+    _module, _, _function = _home.partition(":")
+    setattr(GradientTape, _name, _Loaded(_module, _function or _name))
 
 
 def _check_numerics(entry: trace.Entry) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +16,9 @@ from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.inspect import monitor_files
-from gradtape.inspect.monitor_table import Live, table
-from gradtape.inspect.statistics import Statistics, describe, numbers
+from gradtape.inspect.graph import legible
+from gradtape.inspect.monitor_table import WIDTH, History, Live, table
+from gradtape.inspect.statistics import Statistics, describe, is_tracer, numbers
 from gradtape.optimizers.base import Optimizer
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
@@ -74,6 +77,7 @@ class GradientMonitor:
         if not isinstance(every, int) or every < 1:
             raise ValueError(message("A monitor looks at every n-th step.", received=f"every={every!r}", expected="1 or more"))
         self.rows: list[Row] = []
+        self._recent: History = {}
         self.every = every
         self._bins = bins
         self._watched = watched
@@ -104,25 +108,30 @@ class GradientMonitor:
     def _is_due(self, key: Any) -> bool:
         return self._counts.get(key, 0) % self.every == 0
 
-    def _wants(self, variable: Any) -> bool:
-        if self._watched is None:
-            return True
+    def _chosen(self, pairs: Iterable[tuple]) -> list[tuple]:
+        """Of pairs of gradient and variable those that it is to look at."""
         watched = self._watched
+        if watched is None:
+            return list(pairs)
         if isinstance(watched, Optimizer):
             watched = watched._trainable
         elif hasattr(watched, "trainable_variables"):
             watched = watched.trainable_variables
-        return any(v is variable for v in nest.flatten(watched))
+        wanted = {id(v) for v in nest.flatten(watched)}
+        return [(g, v) for g, v in pairs if id(v) in wanted]
+
+    def _seen(self, pairs: Iterable[tuple]) -> list[tuple]:
+        """Those with numbers in them: there are none in a function that is being compiled."""
+        return [(g, v) for g, v in self._chosen(pairs) if isinstance(v, Variable) and g is not None and not _is_tracer(g)]
 
     def _computed(self, sources: Any, gradients: Any) -> None:
         """A tape has computed gradients: a step without an optimizer, or the first half of one with it."""
         if self._by_hand:
             return
-        pairs = [(g, v) for g, v in zip(nest.flatten(gradients), nest.flatten(sources)) if isinstance(v, Variable)]
-        new = [(g, v) for g, v in pairs if g is not None and v._key not in self._applied and self._wants(v) and _is_concrete(g)]
+        found = self._seen(zip(nest.flatten(gradients), nest.flatten(sources)))
+        new = [(g, v) for g, v in found if v._key not in self._applied]
         # A value that did not change since means that no step was made: gradients are being summed, say.
-        moved = [v._key for _, v in new if v._key in self._pending and v._tensor is not self._pending[v._key].value]
-        self._complete(moved)
+        self._complete([v._key for _, v in new if v._key in self._pending and v._tensor is not self._pending[v._key].value])
         for g, v in new:
             self._pending[v._key] = _Pending(v, g, v._tensor)
 
@@ -134,7 +143,7 @@ class GradientMonitor:
         """What to note once an optimizer has applied these gradients."""
         if self._by_hand:
             return []
-        found = [(g, v) for g, v in pairs if isinstance(v, Variable) and g is not None and self._wants(v) and _is_concrete(g)]
+        found = self._seen(pairs)
         for _, v in found:
             self._applied.add(v._key)
             self._pending.pop(v._key, None)
@@ -159,7 +168,7 @@ class GradientMonitor:
                     fix="monitor.step(gradients, variables)",
                 )
             )
-        wanted = [(g, v) for g, v in pairs if self._wants(v)]
+        wanted = self._chosen(pairs)
         before = {_key(v): self._pending.pop(_key(v), None) for _, v in wanted}
         self._note([(g, v, p.value if (p := before[_key(v)]) is not None else None) for g, v in wanted])
         self._hold([v for _, v in wanted])
@@ -167,7 +176,7 @@ class GradientMonitor:
     def begin(self, variables: Iterable[Any]) -> None:
         """Remember the values from before the first step that `step` will be told of: its update is known then, too."""
         self._by_hand = True
-        self._hold([v for v in variables if self._wants(v)])
+        self._hold([v for _, v in self._chosen((None, v) for v in variables)])
 
     def _hold(self, variables: list) -> None:
         """Keep the values of variables whose next step is to be noted."""
@@ -185,13 +194,18 @@ class GradientMonitor:
             self._counts[key] = self._counts.get(key, 0) + 1
         if not rows:
             return
-        self.rows += rows
+        for row in rows:
+            self._keep(row)
         if self._jacobian_of is not None:
             self.jacobian(*self._jacobian_of, step=max(row.step for row in rows))
-        self._live.show(self.rows)
+        self._live.show(self._recent)
+
+    def _keep(self, row: Row) -> None:
+        self.rows.append(row)
+        self._recent.setdefault(row.name, deque(maxlen=WIDTH)).append(row)
 
     def _row(self, step: int, gradient: Any, variable: Any, before: Any) -> Row:
-        statistics = describe(gradient, self._bins) if _is_concrete(gradient) else None
+        statistics = describe(gradient, self._bins)
         value, old = numbers(_snapshot(variable)), numbers(before)
         moved = None if old is None or value is None else float(np.linalg.norm(np.subtract(value, old).ravel()))
         size = None if value is None else float(np.linalg.norm(value.ravel()))
@@ -205,9 +219,10 @@ class GradientMonitor:
         """The variable's name, made unique."""
         key = _key(variable)
         if key not in self._names:
-            name = getattr(variable, "path", None) or variable.name.removesuffix(":0")
+            name = legible(getattr(variable, "path", None) or variable.name.removesuffix(":0"))
             taken = set(self._names.values())
-            self._names[key] = next(n for n in (name, *(f"{name}_{i}" for i in range(1, 1 << 20))) if n not in taken)
+            numbered = (f"{name}_{i}" for i in itertools.count(1))
+            self._names[key] = next(n for n in itertools.chain((name,), numbered) if n not in taken)
         return self._names[key]
 
     def jacobian(self, function: Callable, inputs: Any, step: int | None = None) -> Row:
@@ -220,7 +235,7 @@ class GradientMonitor:
         norm = float(np.linalg.norm(found.reshape(len(found), -1), axis=1).mean())
         step = max(self._counts.values(), default=0) if step is None else step
         row = Row(step, "jacobian", tuple(found.shape), norm, gradient=describe(found, self._bins), kind="jacobian")
-        self.rows.append(row)
+        self._keep(row)
         if self._events is not None:
             self._events.write(row, found)
         return row
@@ -228,7 +243,7 @@ class GradientMonitor:
     # Showing
 
     def __str__(self) -> str:
-        return table(self.rows)
+        return table(self._recent)
 
     def to_csv(self, path: Any) -> None:
         """Save all rows, one per step and variable."""
@@ -254,9 +269,8 @@ def _snapshot(variable: Any) -> Any:
     return variable._tensor if isinstance(variable, Variable) else np.array(variable)
 
 
-def _is_concrete(gradient: Any) -> bool:
-    """Whether there are numbers in it: not so inside a function that is being compiled."""
-    return gradient is not None and numbers(gradient) is not None
+def _is_tracer(gradient: Any) -> bool:
+    return is_tracer(getattr(getattr(gradient, "_values", gradient), "_array", None))
 
 
 # While a monitor is active, these two methods tell it what passes; otherwise they are untouched.

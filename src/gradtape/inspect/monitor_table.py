@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,16 +17,20 @@ _HEAD = ("variable", "gradient", "update", "÷ value", "zeros", "not finite", "g
 _SECONDS = 0.1  # between two drawings
 
 
-def table(rows: list[Row], height: int | None = None) -> str:
+History = dict[str, deque["Row"]]
+"""The latest rows of every variable."""
+
+WIDTH = 24
+"""Of those so many are shown as bars."""
+
+
+def table(history: History, height: int | None = None) -> str:
     """The latest state of every variable, and the course of its gradient's norm."""
-    history: dict[str, list[Row]] = {}
-    for row in rows:
-        history.setdefault(row.name, []).append(row)
     lines = [_HEAD, *(_line(found) for found in history.values())]
     if height is not None and len(lines) > height:
         lines = [*lines[: height - 1], (f"… {len(lines) - height + 1} more", *[""] * 6)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
-    step = max((row.step for row in rows), default=0)
+    step = max((found[-1].step for found in history.values()), default=0)
     body = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
     return "\n".join([f"step {step}", *body])
 
@@ -34,7 +40,7 @@ def _aligned(line: tuple, widths: list[int]) -> list[str]:
     return [text.ljust(width) if i in (0, last) else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths))]
 
 
-def _line(found: list[Row]) -> tuple[str, ...]:
+def _line(found: deque[Row]) -> tuple[str, ...]:
     row = found[-1]
     name = row.name if len(row.name) <= 36 else row.name[:35] + "…"
     relative = row.update_norm / row.value_norm if row.update_norm is not None and row.value_norm else None
@@ -47,11 +53,9 @@ def _number(x: float | None) -> str:
     return "–" if x is None else f"{x:.3g}"
 
 
-def sparkline(values: list[float | None], width: int = 24) -> str:
-    """The last values as bars of eight heights, on a logarithmic scale if they span more than a decade."""
-    import math
-
-    known = [v for v in values[-width:] if v is not None]
+def sparkline(values: list[float | None]) -> str:
+    """Values as bars of eight heights, on a logarithmic scale if they span more than a decade."""
+    known = [v for v in values if v is not None]
     if not known:
         return ""
     positive = [v for v in known if v > 0]
@@ -70,10 +74,10 @@ class Live:
         self._on = self._in_place if wanted is None else wanted
         self._height = 0
         self._drawn = 0.0
-        self._latest: list[Row] = []
+        self._latest: History = {}
 
-    def show(self, rows: list[Row]) -> None:
-        self._latest = rows
+    def show(self, history: History) -> None:
+        self._latest = history
         if self._on and time.monotonic() - self._drawn >= _SECONDS:
             self._draw()
 

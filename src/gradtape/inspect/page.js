@@ -80,7 +80,7 @@ class App {
     const { colour, scales } = this.view;
     if (colour === "kind") {
       const leaves = Object.entries(LEAVES).filter(([kind]) => this.tape.nodes.some((n) => n.kind === kind)).map(([, [text, c]]) => swatch(c, text));
-      byId("legend").replaceChildren(...leaves, ...FAMILIES.map(([, text, , c]) => swatch(c, text)), swatch(ELEMENTWISE, "Elementwise"));
+      byId("legend").replaceChildren(...leaves, ...FAMILIES.map(([text, , c]) => swatch(c, text)), swatch(ELEMENTWISE, "Elementwise"));
       return;
     }
     const [low, high] = scales[{ gradient: "norm", time: "seconds", memory: "bytes" }[colour]].map(Math.exp);

@@ -15,19 +15,33 @@ from gradtape.core.tape import GradientTape
 from gradtape.errors import message
 from gradtape.inspect.findings import findings
 from gradtape.inspect.gradients import replay, traversed
-from gradtape.inspect.graph import Graph, Node
+from gradtape.inspect.graph import Graph, Node, records_of
 from gradtape.inspect.statistics import Statistics
 
 _SCRIPTS = ("page_layout.js", "page_model.js", "page_view.js", "page_panels.js", "page.js")
 _CODE = 160  # characters of a source line
 
 
-def page(tape: GradientTape, path: Any, target: Any = None, sources: Any = None) -> None:
+MANY = 100_000
+"""Ops: a browser shows more of them with difficulty."""
+
+
+def page(tape: GradientTape, path: Any, target: Any = None, sources: Any = None, *, max_ops: int = MANY) -> None:
     """Write a self-contained HTML page on the tape: its graph, what each op read and made, and what stands out.
 
     Gradients are those of ``target`` by the ``sources`` (default: all that is watched), or, if the tape traces, of what
     `gradient` was last asked for. A tape with ``trace=True`` has more to tell: lines of code, all values, times.
     """
+    count = len(records_of(tape))
+    if count > max_ops:
+        raise ValueError(
+            message(
+                "The tape is too large for a page.",
+                received=f"{count} ops",
+                expected=f"at most max_ops={max_ops}",
+                fix="tape.memory(), tape.profile() and tape.summary(40) sum it up; tape.page(path, max_ops=…) insists",
+            )
+        )
     graph = traversed(tape, target, sources)
     replay(tape, graph)
     write([graph], path)
@@ -134,4 +148,6 @@ def _statistics(s: Statistics | None) -> list[Any] | None:
 
 def _rounded(x: float | None) -> float | None:
     """Five digits are enough to look at, and half the size of the page."""
-    return None if x is None else float(f"{x:.5g}")
+    if x is None or abs(x) > 1e308:  # rounding up from here would leave the range of numbers
+        return x
+    return float(f"{x:.5g}")

@@ -127,7 +127,7 @@ class Panels {
       element("div", { class: "kind", text: tape.isTraced ? "a tape with trace" : "a tape without trace: no places, and only the values that its rules keep" }),
       element("div", { class: "tiles" },
         tile(ops.length.toLocaleString("en"), "ops"), tile(String(tape.nodes.filter((n) => n.kind === "variable").length), "variables"),
-        tile(bytes(sum("bytes")), "kept for the gradient"), tile(seconds(sum("forward") + sum("backward") || null), "forward and backward")),
+        tile(bytes(sum("bytes")), "kept for the gradient"), tile(seconds(sum("forward") + sum("backward") || null), "forward + backward")),
       ...this.ranking("Slowest ops", ops, (n) => (n.forward || 0) + (n.backward || 0), seconds),
       ...this.ranking("Most memory", ops, (n) => n.bytes, bytes),
       ...this.others(),

@@ -2,10 +2,10 @@
 
 const FONT = 'Inter, system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, sans-serif';
 const FAMILIES = [
-  ["product", "Products", /matmul|einsum|dot|conv|product|solve|cholesky|inv|qr|svd|eig|det/, "#6366f1"],
-  ["activation", "Activations", /relu|elu|tanh|sigmoid|softmax|softplus|gelu|silu|swish|mish|norm|dropout|entropy/, "#e0702f"],
-  ["reduction", "Reductions", /^(sum|mean|max|min|prod|any|all|var|std|logsumexp|cumsum|cumprod|segment)|reduce|pool/, "#a855c7"],
-  ["shape", "Shape and index", /reshape|transpose|concat|stack|split|take|gather|getitem|slice|pad|tile|squeeze|expand|broadcast|scatter|roll|reverse|where|cast|identity|repeat/, "#7c8aa0"],
+  ["Products", /matmul|einsum|dot|conv|product|solve|cholesky|inv|qr|svd|eig|det/, "#6366f1"],
+  ["Activations", /relu|elu|tanh|sigmoid|softmax|softplus|gelu|silu|swish|mish|norm|dropout|entropy/, "#e0702f"],
+  ["Reductions", /^(sum|mean|max|min|prod|any|all|variance|std|logsumexp)$|cumsum|cumprod|segment|reduce|pool/, "#a855c7"],
+  ["Shape and index", /reshape|transpose|concat|stack|split|take|gather|getitem|slice|pad|tile|squeeze|expand|broadcast|scatter|roll|reverse|where|cast|identity|repeat/, "#7c8aa0"],
 ];
 const ELEMENTWISE = "#2f9fd0";
 const LEAVES = { variable: ["Variables", "#14a08c"], watched: ["Watched", "#3b6fe0"], constant: ["Constants", "#98a2b3"] };
@@ -382,8 +382,8 @@ class View {
   familyColour(box) {
     if (!box.family) {
       const name = box.single ? box.title : mostFrequent(box.members);
-      const family = FAMILIES.find(([, , pattern]) => pattern.test(name));
-      box.family = box.kind in LEAVES ? LEAVES[box.kind][1] : family ? family[3] : ELEMENTWISE;
+      const family = FAMILIES.find(([, pattern]) => pattern.test(name));
+      box.family = box.kind in LEAVES ? LEAVES[box.kind][1] : family ? family[2] : ELEMENTWISE;
     }
     return box.family;
   }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from gradtape.core.callsite import Place
 from gradtape.core.cuts import Cut, Severed
@@ -23,8 +26,14 @@ class Paths:
             for key, record in self.records.items():
                 if record[0] is not None:
                     self.makers |= dict.fromkeys(outputs_of(key, record), (record[1], record[2]))
+            self.makers.pop(None, None)  # an output without a gradient
         elif tape._remains is not None:
-            self.makers = {key: (op, keys) for key, op, keys in reversed(tape._remains.unused)}
+            unused = reversed(tape._remains.unused)
+            self.makers = {key: (op, keys) for key, op, keys in unused if key is not None}
+        self._readers: dict[Any, list] = {}
+        for key, (_, inputs) in self.makers.items():
+            for k in inputs:
+                self._readers.setdefault(k, []).append(key)
         self.leaves = {*tape.variables, *getattr(tape, "_leaves", ())}
         self._places = {k: entry.place for entry in _entries(tape) for k in entry.outputs}
 
@@ -37,19 +46,39 @@ class Paths:
 
     def after(self, keys: Iterable) -> set:
         """These values, and all that was computed from them."""
-        found = set(keys)
-        for key, (_, inputs) in self.makers.items():
-            if not found.isdisjoint(inputs):
+        found, pending = set(), list(keys)
+        while pending:
+            key = pending.pop()
+            if key not in found:
                 found.add(key)
+                pending.extend(self._readers.get(key, ()))
         return found
 
     def before(self, keys: Iterable) -> set:
         """These values, and all that they were computed from."""
-        found = set(keys)
-        for key in reversed(self.makers):
-            if key in found:
-                found.update(self.makers[key][1])
+        found, pending = set(), list(keys)
+        while pending:
+            key = pending.pop()
+            if key not in found:
+                found.add(key)
+                pending.extend(self.makers.get(key, (None, ()))[1])
         return found
+
+    @cached_property
+    def _order(self) -> dict[Any, int]:
+        return {key: i for i, key in enumerate(self.makers)}
+
+    def nearest(self, ours: set, theirs: set) -> tuple[Any, Any] | None:
+        """The two values, one of each, that were computed closest to each other."""
+        a, b = (np.sort([i for key, i in self._order.items() if key in keys]) for keys in (ours, theirs))
+        if not len(a) or not len(b):
+            return None
+        after = np.searchsorted(b, a).clip(0, len(b) - 1)
+        before = (after - 1).clip(0)
+        closest = np.where(np.abs(b[after] - a) <= np.abs(b[before] - a), b[after], b[before])
+        at = int(np.argmin(np.abs(closest - a)))
+        keys = list(self.makers)
+        return keys[a[at]], keys[closest[at]]
 
     def cuts(self, keys: Iterable) -> list[Severed]:
         """The cuts that lie behind values, latest first."""

@@ -12,6 +12,7 @@ from typing import Any
 from gradtape.core.backprop import PAIR
 from gradtape.core.callsite import Place
 from gradtape.core.context import suspended
+from gradtape.core.custom import custom_gradient
 from gradtape.core.forward import as_general
 from gradtape.core.op import select
 from gradtape.core.tape import GradientTape
@@ -60,7 +61,8 @@ class Step:
         again = self.attributes.get("again")
         if again is None or any(v is None and key is not None for v, key in zip(self.arguments, self.inputs)):
             return None
-        function, frame, kwargs = again
+        undecorated, frame, kwargs = again
+        function = custom_gradient(undecorated)
         return lambda *values: function(*nest.pack_sequence_as(frame, list(values)), **kwargs)
 
     def named(self, i: int) -> str:

@@ -10,44 +10,51 @@ import ast
 import linecache
 import sys
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from inspect import CO_OPTIMIZED
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
-from gradtape.core.callsite import Place, user_frame
+from gradtape.core.callsite import Place, place_of, user_frame
 from gradtape.core.variable import Variable
 from gradtape.values.tensor import Tensor
 
 
 class Surroundings:
-    """The function (or module) in whose code a tape was entered, and the frame in which it runs, if it still does."""
+    """The function (or module) in whose code a tape was entered, and what its names stand for, if it still runs."""
 
-    def __init__(self, entered: Place | None, frame: FrameType) -> None:
-        inner = user_frame(frame)
-        outer: FrameType | None = inner
-        while outer is not None and entered is not None and outer.f_code.co_filename != entered.file:
-            outer = outer.f_back
-        frame = outer or inner
+    def __init__(self, entered: tuple[CodeType, int], frame: FrameType) -> None:
+        code = entered[0]
+        place = place_of(*entered)
+        inner = frame = user_frame(frame)
+        while frame.f_code is not code and frame.f_back is not None:
+            frame = frame.f_back
+        both_modules = code.co_name == inner.f_code.co_name == "<module>"  # two cells of a notebook
+        is_running = frame.f_code is code or both_modules
+        frame = frame if frame.f_code is code else inner
         self._scopes = _locals(frame), frame.f_globals
-        self.file = entered.file if entered is not None else frame.f_code.co_filename
-        tree = _parsed(self.file)
-        line = entered.line if entered is not None else frame.f_lineno
-        self._scope = _innermost(tree, line, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) if tree else None
-        block = _innermost(tree, line, (ast.With,)) if tree and entered is not None else None
-        self.block: Any = block if block is not None and block.lineno <= line <= block.body[0].lineno else None
-        self._function = self._scope.name if isinstance(self._scope, (ast.FunctionDef, ast.AsyncFunctionDef)) else "<module>"
+        self.file, self._function = place.file, place.function
+        tree = _parsed(place.file) if is_running else None
+        self._scope = _innermost(tree, place.line, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) if tree else None
+        block = _innermost(tree, place.line, (ast.With,)) if tree else None
+        self.block: Any = block if block is not None and block.lineno <= place.line <= block.body[0].lineno else None
 
     def names(self, value: Any) -> list[str]:
         """What the frame calls a value: its own names first, then ``name.attribute``."""
-        found = [name for scope in self._scopes for name, other in list(scope.items()) if other is value]
-        if not found:
-            for scope in self._scopes:
-                for name, other in list(scope.items()):
-                    held = getattr(other, "__dict__", None)
-                    if type(held) is dict and not name.startswith("_"):
-                        found += [f"{name}.{attribute}" for attribute, inner in list(held.items()) if inner is value]
-        return list(dict.fromkeys(found))
+        return self._names.get(id(value), [])
+
+    @cached_property
+    def _names(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        pairs = {name: value for scope in reversed(self._scopes) for name, value in list(scope.items())}
+        for name, value in pairs.items():
+            found.setdefault(id(value), []).append(name)
+        for name, value in pairs.items():
+            held = getattr(value, "__dict__", None)
+            if type(held) is dict and not name.startswith("_"):
+                for attribute, inner in list(held.items()):
+                    found.setdefault(id(inner), []).append(f"{name}.{attribute}")
+        return found
 
     def assignments(self) -> Iterator[tuple[set[str], set[str], int]]:
         """``(names assigned, names read, line)`` of each assignment in the scope, in the order of lines."""

@@ -23,7 +23,7 @@ from gradtape.core.callsite import Place, place_of, site
 from gradtape.core.tape import GradientTape
 from gradtape.inspect import page
 from gradtape.inspect.gradients import replay, traversed
-from gradtape.inspect.graph import Graph
+from gradtape.inspect.graph import Graph, records_of
 
 FAILED, MISUSED, NOTHING, TIMED_OUT = 1, 2, 3, 124
 """Exit codes: the script failed; wrong arguments; no tape to show; it took too long. Zero: a page is there."""
@@ -135,7 +135,7 @@ class Collection:
             self._sites.setdefault((place.file, place.line), _Site(place)).add(tape)
 
     def read(self) -> tuple[list[Graph], list[tuple[str, str]]]:
-        """The graphs to show, and a row on each line whose tapes are not all shown."""
+        """The graphs to show, and a row on each line whose tapes are not all shown: too many, empty or enormous."""
         graphs: list[Graph] = []
         rest = []
         for found in list(self._sites.values()):
@@ -152,8 +152,10 @@ class Collection:
 
 
 def _graph(tape: GradientTape) -> Graph | None:
-    """The graph of a tape; None if it recorded nothing, or is being changed by a script that cannot be stopped."""
+    """The graph of a tape; None if it recorded nothing, too much, or is being changed by a script that cannot be stopped."""
     try:
+        if len(records_of(tape)) > page.MANY:
+            return None
         graph = traversed(tape)
         replay(tape, graph)
     except RuntimeError:
@@ -188,7 +190,7 @@ class _Run:
         sys.path[0] = str(self._script.resolve().parent)
         try:
             with self._tapes.collecting():
-                runpy.run_path(str(self._script), run_name="__main__")
+                runpy.run_path(str(self._script.resolve()), run_name="__main__")  # whole, in case it changes folders
                 _join_threads()
         except SystemExit as stop:
             return _exit_code(stop)
@@ -211,7 +213,7 @@ class _Run:
             if self._timed_out:
                 self._say(f"the script did not end within {self._options.timeout:g} s (--timeout) and was stopped")
             if not graphs:
-                self._say("no tape recorded anything: there is nothing to show")
+                self._say("no tape recorded anything that can be shown")
                 return code or NOTHING
             state = {0: "", TIMED_OUT: " · stopped after --timeout"}.get(code, f" · ended with exit code {code}")
             page.write(graphs, self._output, subtitle=f"{self._script.name}{state}", rest=rest)
@@ -257,7 +259,7 @@ def _exit_code(stop: SystemExit) -> int:
 def _traceback(error: BaseException, script: Path) -> str:
     """The traceback as the script alone would have given it."""
     here: TracebackType | None = error.__traceback__
-    while here is not None and here.tb_frame.f_code.co_filename != str(script):
+    while here is not None and here.tb_frame.f_code.co_filename != str(script.resolve()):
         here = here.tb_next
     return "".join(traceback.format_exception(type(error), error, here))
 

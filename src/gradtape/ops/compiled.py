@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,8 +101,7 @@ def frozen(value: Any) -> Any:
     return kind, value
 
 
-@cache
-def _is_tracer(kind: Any) -> bool:
+def _is_tracer(kind: type) -> bool:
     return "Tracer" in kind.__name__
 
 
@@ -112,12 +110,18 @@ def _is_tracer(kind: Any) -> bool:
 
 def run(spec: Op, tensors: list[Tensor], arrays: list, attributes: dict[str, Any]) -> Any:
     """The value of an op on jax arrays; where they are on several devices, all go to that of the first."""
-    for recorder in thread.recorders:
-        recorder.accelerated = ON_DEVICES
+    note(tensors)
     value = _kernel(spec, arrays, attributes)
-    if spec.closed and value.dtype != arrays[0].dtype:
+    if spec.closed and len(arrays) == 1 and value.dtype != arrays[0].dtype:
         raise spec.not_allowed(arrays[0].dtype)
     return value
+
+
+def note(tensors: list[Tensor]) -> None:
+    """Let the tapes that track one of these know that there is work on a device among their records."""
+    for recorder in thread.recorders:
+        if any(isinstance(t, Tensor) and t._key in recorder.records for t in tensors):
+            recorder.accelerated = ON_DEVICES
 
 
 def _kernel(spec: Op, arrays: list, attributes: dict[str, Any]) -> Any:

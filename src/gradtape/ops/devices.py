@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -274,8 +275,12 @@ def _of_jax(kind: str, index: int) -> Any:
 # Choosing one
 
 
+_OPEN = DeviceSpec()
+_parsed = functools.lru_cache(64)(DeviceSpec.from_string)
+
+
 class _Placement(threading.local):
-    spec: DeviceSpec = DeviceSpec()
+    spec: DeviceSpec = _OPEN
 
 
 _placement = _Placement()
@@ -318,17 +323,18 @@ def current_device() -> DeviceSpec:
 def _meant(name: Any) -> tuple[DeviceSpec, Any]:
     """A name with the parts that it leaves open filled in by the surrounding one, and the device that it means."""
     if name is None:
-        return DeviceSpec(), None
+        return _OPEN, None
     name = getattr(name, "name", name)
     name = name.to_string() if isinstance(name, DeviceSpec) else name
     if not isinstance(name, str):
         raise ValueError(
             message(f"Expecting a string device name. Got {type(name)}({name})", expected="a name such as '/GPU:0', or None")
         )
-    spec, around = DeviceSpec.from_string(name), _placement.spec
-    if spec.device_type not in (None, around.device_type):
-        around = around.replace(device_index=None)
-    spec = around.make_merged_spec(spec)
+    spec, around = _parsed(name), _placement.spec
+    if around is not _OPEN:
+        if spec.device_type not in (None, around.device_type):
+            around = around.replace(device_index=None)
+        spec = around.make_merged_spec(spec)
     if spec.job not in (None, "localhost") or spec.replica or spec.task:
         raise InvalidArgumentError(message(f"{spec.to_string()} unknown device.", expected="a device of this process"))
     if spec.device_index is not None and spec.device_index < 0:

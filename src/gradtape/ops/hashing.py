@@ -10,7 +10,7 @@ from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops.text import each
 
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
-_MASK = 2**64 - 1
+MASK = 2**64 - 1
 
 
 def buckets(value: Any, count: int) -> Any:
@@ -37,20 +37,20 @@ def _fetch(text: bytes, position: int, size: int = 8) -> int:
 
 
 def _rotate(value: int, shift: int) -> int:
-    value &= _MASK
-    return (value >> shift | value << (64 - shift)) & _MASK
+    value &= MASK
+    return (value >> shift | value << (64 - shift)) & MASK
 
 
 def _mix(value: int) -> int:
-    value &= _MASK
+    value &= MASK
     return value ^ value >> 47
 
 
 def _hash_16(u: int, v: int, multiplier: int) -> int:
-    u, v = u & _MASK, v & _MASK
+    u, v = u & MASK, v & MASK
     a = _mix((u ^ v) * multiplier)
     b = _mix((v ^ a) * multiplier)
-    return b * multiplier & _MASK
+    return b * multiplier & MASK
 
 
 def _up_to_16(text: bytes) -> int:
@@ -64,7 +64,7 @@ def _up_to_16(text: bytes) -> int:
         return _hash_16(size + (_fetch(text, 0, 4) << 3), _fetch(text, -4, 4), multiplier)
     if size > 0:
         a, b, c = text[0], text[size >> 1], text[size - 1]
-        return _mix((a + (b << 8)) * _K2 ^ (size + (c << 2)) * _K0) * _K2 & _MASK
+        return _mix((a + (b << 8)) * _K2 ^ (size + (c << 2)) * _K0) * _K2 & MASK
     return _K2
 
 
@@ -94,22 +94,22 @@ def _weak_32(text: bytes, position: int, a: int, b: int) -> tuple[int, int]:
     c = a
     a += x + y
     b += _rotate(a, 44)
-    return (a + z) & _MASK, (b + c) & _MASK
+    return (a + z) & MASK, (b + c) & MASK
 
 
 def _long(text: bytes) -> int:
     size = len(text)
-    x, y = 81, (81 * _K1 + 113) & _MASK
-    z = _mix(y * _K2 + 113) * _K2 & _MASK
+    x, y = 81, (81 * _K1 + 113) & MASK
+    z = _mix(y * _K2 + 113) * _K2 & MASK
     v, w = (0, 0), (0, 0)
-    x = (x * _K2 + _fetch(text, 0)) & _MASK
+    x = (x * _K2 + _fetch(text, 0)) & MASK
     end = (size - 1) // 64 * 64
     for at in range(0, end, 64):
-        x = _rotate(x + y + v[0] + _fetch(text, at + 8), 37) * _K1 & _MASK
-        y = _rotate(y + v[1] + _fetch(text, at + 48), 42) * _K1 & _MASK
+        x = _rotate(x + y + v[0] + _fetch(text, at + 8), 37) * _K1 & MASK
+        y = _rotate(y + v[1] + _fetch(text, at + 48), 42) * _K1 & MASK
         x ^= w[1]
-        y = (y + v[0] + _fetch(text, at + 40)) & _MASK
-        z = _rotate(z + w[0], 33) * _K1 & _MASK
+        y = (y + v[0] + _fetch(text, at + 40)) & MASK
+        z = _rotate(z + w[0], 33) * _K1 & MASK
         v = _weak_32(text, at, v[1] * _K1, x + w[0])
         w = _weak_32(text, at + 32, z + w[1], y + _fetch(text, at + 16))
         z, x = x, z
@@ -118,11 +118,11 @@ def _long(text: bytes) -> int:
     w = (w[0] + ((size - 1) & 63), w[1])
     v = (v[0] + w[0], v[1])
     w = (w[0] + v[0], w[1])
-    x = _rotate(x + y + v[0] + _fetch(text, at + 8), 37) * multiplier & _MASK
-    y = _rotate(y + v[1] + _fetch(text, at + 48), 42) * multiplier & _MASK
-    x ^= w[1] * 9 & _MASK
-    y = (y + v[0] * 9 + _fetch(text, at + 40)) & _MASK
-    z = _rotate(z + w[0], 33) * multiplier & _MASK
+    x = _rotate(x + y + v[0] + _fetch(text, at + 8), 37) * multiplier & MASK
+    y = _rotate(y + v[1] + _fetch(text, at + 48), 42) * multiplier & MASK
+    x ^= w[1] * 9 & MASK
+    y = (y + v[0] * 9 + _fetch(text, at + 40)) & MASK
+    z = _rotate(z + w[0], 33) * multiplier & MASK
     v = _weak_32(text, at, v[1] * multiplier, x + w[0])
     w = _weak_32(text, at + 32, z + w[1], y + _fetch(text, at + 16))
     z, x = x, z

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InternalError, InvalidArgumentError, UnimplementedError, dims, message
+from gradtape.errors import InternalError, InvalidArgumentError, dims, message
 from gradtape.ops.arguments import integer, integers
 from gradtape.ops.image_color import convert_image_dtype
 from gradtape.values import dtypes
@@ -142,6 +142,33 @@ def _deep_channels(image: Any) -> str:
     return channels if depth.startswith("16") and len(channels) > 1 else ""
 
 
+def _deep_pixels(data: bytes, deep: str, label: str) -> np.ndarray:
+    """All 16 bits of several channels. Pillow gives one byte of each: asked again in the other byte order, the other one."""
+
+    def read(layout: str) -> np.ndarray:
+        image = _opened(data, label)
+        image.tile = [(*image.tile[0][:3], layout)]
+        _loaded(image, data, label)
+        return np.asarray(image)
+
+    if deep == "LA":  # two channels of two bytes are read as four of one
+        return read("RGBA").view(">u2").astype(np.uint16)
+    return (read(f"{deep};16B").astype(np.uint16) << 8) | read(f"{deep};16L")
+
+
+def _in_channels(pixels: np.ndarray, wanted: int) -> np.ndarray:
+    """Deep pixels as grey (to the nearest; libpng's tables differ by up to 2), grey and alpha, colours, colours and alpha."""
+    colours, alpha = (pixels[..., :-1], pixels[..., -1:]) if pixels.shape[-1] % 2 == 0 else (pixels, None)
+    if wanted < 3:
+        r, g, b = (colours[..., i : i + 1].astype(np.uint64) for i in ((0, 1, 2) if colours.shape[-1] == 3 else (0, 0, 0)))
+        colours = ((9798 * r + 19235 * g + 3735 * b + 16384) >> 15).astype(np.uint16)
+    elif colours.shape[-1] == 1:
+        colours = np.repeat(colours, 3, axis=-1)
+    if wanted % 2:
+        return colours
+    return np.concatenate([colours, np.full_like(colours[..., :1], 65535) if alpha is None else alpha], axis=-1)
+
+
 def _decoded(data: bytes, channels: int, dtype: Any, label: str) -> np.ndarray:
     """The first frame of an image of any format."""
     image = _opened(data, label)
@@ -149,12 +176,7 @@ def _decoded(data: bytes, channels: int, dtype: Any, label: str) -> np.ndarray:
         raise InvalidArgumentError(message(f"JPEG does not support 4 channels [Op:{label}]", fix="channels=3"))
     deep = _deep_channels(image)
     if deep and dtype != np.uint8:
-        raise UnimplementedError(
-            message(
-                f"Pillow reads 8 of the 16 bits of a colour PNG [Op:{label}]",
-                fix="dtype=tf.uint8, or store the channels as grey images of 16 bits",
-            )
-        )
+        return _in_channels(_deep_pixels(data, deep, label), channels or len(deep))
     _loaded(image, data, label)
     if deep == "LA":  # which Pillow spreads over four channels
         image = image.convert("LA")

@@ -19,42 +19,12 @@ from gradtape.values.tensor import Tensor, wrap
 _KEYS = (dtypes.string, dtypes.int32, dtypes.int64)
 
 
-class Table:
-    """A dictionary of keys, and one array of values with the default at its end."""
+class _Lookup:
+    """What all tables have in common: types, a name, and the way from keys in any structure to an array of them."""
 
-    def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str | None) -> None:
-        self._key_dtype, self._value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
-        self._name = name
-        if self._key_dtype not in _KEYS:
-            text = f"Could not find device for node: a table with keys of {self._key_dtype.name}"
-            raise NotFoundError(message(text, received=f"{self._key_dtype!r}", expected="tf.string, tf.int32 or tf.int64"))
-        self._default = convert_to_tensor(default_value, self._value_dtype)
-        self._rows: dict[Any, Any] = {}
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._rows)} keys, {self._key_dtype.name} to {self._value_dtype.name}>"
-
-    @property
-    def key_dtype(self) -> dtypes.DType:
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> dtypes.DType:
-        return self._value_dtype
-
-    @property
-    def name(self) -> str | None:
-        return self._name
-
-    def size(self, name: str | None = None) -> Tensor:
-        """How many keys there are."""
-        return wrap(np.array(len(self._rows), np.int64))
-
-    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """All keys, and their values in the same order."""
-        keys = np.empty(len(self._rows), self._key_dtype.numpy)
-        keys[:] = list(self._rows)
-        return wrap(keys), wrap(self._values(list(self._rows.values()), (len(keys),)))
+    def __init__(self, key_dtype: Any, value_dtype: Any, name: str | None) -> None:
+        self.key_dtype, self.value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
+        self.name = name
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys, in the keys' shape; the default for those that are not there."""
@@ -62,32 +32,63 @@ class Table:
             return keys.with_flat_values(self.lookup(keys.flat_values))
         if isinstance(keys, SparseTensor):
             return SparseTensor(keys.indices, self.lookup(keys.values), keys.dense_shape)
-        array = self._checked(keys)
-        default = self._default._host()
-        return wrap(self._values([self._rows.get(key, default) for key in array.ravel().tolist()], array.shape))
+        return wrap(self._found(self._checked(keys)))
 
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
+    def _found(self, keys: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
     def _checked(self, keys: Any) -> np.ndarray:
         on_the_host("tf.lookup")
-        tensor = convert_to_tensor(keys, None if isinstance(keys, Tensor) else self._key_dtype)
-        if tensor.dtype is not self._key_dtype:
-            words = f"Dtype of argument `keys` must be {self._key_dtype}, received: {tensor.dtype}"
-            raise TypeError(message(words, received=shown(keys), fix=f"tf.cast(keys, {self._key_dtype!r})"))
+        tensor = convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype)
+        if tensor.dtype is not self.key_dtype:
+            words = f"Dtype of argument `keys` must be {self.key_dtype}, received: {tensor.dtype}"
+            way = "tf.strings.as_string(keys)" if self.key_dtype is dtypes.string else f"tf.cast(keys, {self.key_dtype!r})"
+            raise TypeError(message(words, received=shown(keys), fix=way))
         return np.asarray(tensor._host())
+
+
+class Table(_Lookup):
+    """A dictionary of keys, and a default for all others."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str | None) -> None:
+        super().__init__(key_dtype, value_dtype, name)
+        if self.key_dtype not in _KEYS:
+            words = f"Could not find device for node: a table with keys of {self.key_dtype.name}"
+            raise NotFoundError(message(words, received=f"{self.key_dtype!r}", expected="tf.string, tf.int32 or tf.int64"))
+        self._default = convert_to_tensor(default_value, self.value_dtype)
+        self._rows: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self._rows)} keys, {self.key_dtype.name} to {self.value_dtype.name}>"
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many keys there are."""
+        return wrap(np.array(len(self._rows), np.int64))
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys, and their values in the same order."""
+        keys = np.empty(len(self._rows), self.key_dtype.numpy)
+        keys[:] = list(self._rows)
+        return wrap(keys), wrap(self._values(list(self._rows.values()), (len(keys),)))
+
+    def _found(self, keys: np.ndarray) -> np.ndarray:
+        default = self._default._host()[()]
+        return self._values([self._rows.get(key, default) for key in keys.ravel().tolist()], keys.shape)
 
     def _values(self, values: list, shape: tuple[int, ...]) -> np.ndarray:
         inner = self._default._array.shape
-        out = np.empty((len(values), *inner), self._value_dtype.numpy)
+        out = np.empty((len(values), *inner), self.value_dtype.numpy)
         for row, value in enumerate(values):
             out[row] = value
         return out.reshape(shape + inner)
 
-    def _pairs(self, keys: Any, values: Any, label: str) -> list[tuple[Any, Any]]:
+    def _matched(self, keys: Any, values: Any, label: str) -> list[tuple[Any, Any]]:
         """Keys with their values, of the types of this table and of shapes that fit."""
-        names = np.asarray(convert_to_tensor(keys, self._key_dtype)._host())
-        array = np.asarray(convert_to_tensor(values, self._value_dtype)._host())
+        names = np.asarray(convert_to_tensor(keys, self.key_dtype)._host())
+        array = np.asarray(convert_to_tensor(values, self.value_dtype)._host())
         expected = names.shape + self._default._array.shape
         if array.shape != expected:
             words = f"Expected shape {dims(expected)} for value, got {dims(array.shape)} [Op:{label}]"
@@ -108,12 +109,16 @@ class StaticHashTable(Table):
     def __init__(
         self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
     ) -> None:
+        if not hasattr(initializer, "_pairs"):
+            words = f"{type(initializer).__name__!r} object is no initializer of a table"
+            raise AttributeError(message(words, fix="tf.lookup.KeyValueTensorInitializer(keys, values)"))
         super().__init__(initializer.key_dtype, initializer.value_dtype, default_value, name)
         if self._default._array.ndim:
             words = f"Shapes {self._default.shape} and () are not compatible"
             raise ValueError(message(words, received=f"default_value={shown(default_value)}", expected="one value"))
         self._initializer = initializer
-        for key, value in self._pairs(*initializer._pairs(), "LookupTableImportV2"):
+        keys, values = initializer._pairs()
+        for key, value in self._matched(keys, values, "LookupTableImportV2"):
             if self._rows.setdefault(key, value) != value:
                 name_of_key = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
                 words = f"HashTable has different value for same key. Key {name_of_key} has {self._rows[key]} "
@@ -129,9 +134,7 @@ class StaticHashTable(Table):
 class KeyValueTensorInitializer:
     """Keys and values for a table, given as tensors or lists."""
 
-    def __init__(
-        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
-    ) -> None:
+    def __init__(self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None) -> None:
         self._keys, self._values = convert_to_tensor(keys, key_dtype), convert_to_tensor(values, value_dtype)
         self.key_dtype, self.value_dtype = self._keys.dtype, self._values.dtype
 
@@ -166,7 +169,8 @@ class TextFileInitializer:
 
     def _pairs(self) -> tuple[Any, Any]:
         path = files.path_of(self._file)
-        lines = files.read_file(path)._host()[()].decode().splitlines()
+        whole: Any = files.read_file(path)._host()[()]
+        lines = whole.decode().splitlines()
         if self._size is not None and len(lines) < self._size:
             words = f"Invalid vocab_size in {path}: expected {self._size} but got {len(lines)}"
             raise InvalidArgumentError(message(words, received=f"{len(lines)} lines", fix=f"vocab_size={len(lines)}"))
@@ -196,7 +200,7 @@ class TextFileInitializer:
             raise InvalidArgumentError(message(words, received=f"{line!r}", expected=f"a number in column {at}")) from None
 
 
-class StaticVocabularyTable:
+class StaticVocabularyTable(_Lookup):
     """A table to numbers from 0, in which keys that are not there share some more numbers, by a hash of their text."""
 
     def __init__(
@@ -212,12 +216,10 @@ class StaticVocabularyTable:
             raise TypeError(message(words, fix="KeyValueTensorInitializer(keys, values, value_dtype=tf.int64)"))
         self._table = None if initializer is None else StaticHashTable(initializer, -1)
         own = dtypes.string if initializer is None else initializer.key_dtype
-        self.key_dtype = own if lookup_key_dtype is None else dtypes.as_dtype(lookup_key_dtype)
-        self.value_dtype = dtypes.int64
-        self.name = name
+        super().__init__(own if lookup_key_dtype is None else lookup_key_dtype, dtypes.int64, name)
 
     def __repr__(self) -> str:
-        return f"<StaticVocabularyTable of {self.size()!s} numbers, {self._buckets} of them for other keys>"
+        return f"<StaticVocabularyTable of {self._known()} keys and {self._buckets} numbers for others>"
 
     def size(self, name: str | None = None) -> Tensor:
         """How many numbers there are, those for other keys included."""
@@ -226,28 +228,13 @@ class StaticVocabularyTable:
     def _known(self) -> int:
         return 0 if self._table is None else len(self._table._rows)
 
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The numbers of keys, in the keys' shape."""
-        if isinstance(keys, RaggedTensor):
-            return keys.with_flat_values(self.lookup(keys.flat_values))
-        if isinstance(keys, SparseTensor):
-            return SparseTensor(keys.indices, self.lookup(keys.values), keys.dense_shape)
-        on_the_host("tf.lookup")
-        tensor = convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype)
-        if tensor.dtype is not self.key_dtype:
-            words = f"Dtype of argument `keys` must be {self.key_dtype}, received: {tensor.dtype}"
-            raise TypeError(message(words, received=shown(keys), fix=f"tf.cast(keys, {self.key_dtype!r})"))
-        texts = tensor if tensor.dtype is dtypes.string else text.from_numbers(tensor, -1, False, False, -1, "")
+    def _found(self, keys: np.ndarray) -> np.ndarray:
+        texts = wrap(keys) if self.key_dtype is dtypes.string else text.from_numbers(wrap(keys), -1, False, False, -1, "")
         others = self._known() + hashing.buckets(texts, self._buckets)._host()
         if self._table is None:
-            return wrap(others)
-        if tensor.dtype is not self._table.key_dtype:
-            tensor = wrap(tensor._host().astype(self._table.key_dtype.numpy))
-        found = self._table.lookup(tensor)._host()
-        return wrap(np.where(found < 0, others, found))
-
-    def __getitem__(self, keys: Any) -> Any:
-        return self.lookup(keys)
+            return others
+        found = self._table._found(keys)
+        return np.where(found < 0, others, found)
 
 
 class MutableHashTable(Table):
@@ -262,19 +249,21 @@ class MutableHashTable(Table):
     def insert(self, keys: Any, values: Any, name: str | None = None) -> None:
         """Set the values of keys, new or known."""
         on_the_host("tf.lookup")
-        self._rows.update(self._pairs(keys, values, "LookupTableInsertV2"))
+        self._rows.update(self._matched(keys, values, "LookupTableInsertV2"))
 
     def remove(self, keys: Any, name: str | None = None) -> None:
         """Forget keys; those that are not there are left out."""
         for key in self._checked(keys).ravel().tolist():
             self._rows.pop(key, None)
 
-    def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Any:
+    def lookup(  # type: ignore[override]
+        self, keys: Any, dynamic_default_values: Any = None, name: str | None = None
+    ) -> Any:
         """The values of keys; the default, or its own default for each key, for those that are not there."""
         if dynamic_default_values is None:
             return super().lookup(keys)
         array = self._checked(keys)
-        pairs = self._pairs(wrap(array), dynamic_default_values, "LookupTableFindV2")
+        pairs = self._matched(wrap(array), dynamic_default_values, "LookupTableFindV2")
         return wrap(self._values([self._rows.get(key, default) for key, default in pairs], array.shape))
 
 
@@ -288,7 +277,7 @@ class DenseHashTable(MutableHashTable):
     ) -> None:  # fmt: skip
         super().__init__(key_dtype, value_dtype, default_value, name)
         unused = (("empty_key", empty_key), ("deleted_key", deleted_key))
-        self._unused = {convert_to_tensor(key, self._key_dtype)._host()[()]: what for what, key in unused}
+        self._unused = {convert_to_tensor(key, self.key_dtype)._host()[()]: what for what, key in unused}
         if len(self._unused) < 2:
             words = "Empty and deleted keys cannot be equal [Op:MutableDenseHashTableV2]"
             raise InvalidArgumentError(message(words, fix="two different keys that never occur"))
@@ -303,7 +292,7 @@ class DenseHashTable(MutableHashTable):
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> None:
         """Set the values of keys, new or known."""
-        self._checked(convert_to_tensor(keys, self._key_dtype))
+        self._checked(convert_to_tensor(keys, self.key_dtype))
         super().insert(keys, values)
 
     insert_or_assign = insert

@@ -9,6 +9,7 @@ import numpy as np
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise
 from gradtape.ops.arguments import integer, integers, not_allowed
+from gradtape.ops.cutting import cutting
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor, wrong_dtype
 from gradtape.values.tensor import Tensor, wrap
@@ -19,6 +20,7 @@ def host(value: Any) -> np.ndarray:
     return np.asarray(convert_to_tensor(value)._host())
 
 
+@cutting(name="where")
 def nonzero(condition: Any) -> Tensor:
     """The coordinates of the elements that are not zero, one row each."""
     array = host(condition)
@@ -40,6 +42,7 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # type: ignore[assignment]  # a field name that tuple has as a method
 
 
+@cutting
 def unique(x: Any, index_type: Any) -> UniqueWithCounts:
     """The distinct values of a vector in order of first appearance, their indices and counts."""
     array = host(x)
@@ -56,6 +59,7 @@ def unique(x: Any, index_type: Any) -> UniqueWithCounts:
     )
 
 
+@cutting
 def searchsorted(rows: Any, values: Any, side: Any, out_type: Any) -> Tensor:
     """Where values would be inserted in sorted rows (the last axis), before or after equal elements."""
     if side not in ("left", "right"):
@@ -88,6 +92,7 @@ class _Label:
         self.label = label
 
 
+@cutting
 def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any, binary: bool) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights; along the last axis if ``axis`` is -1."""
     array = host(x)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
+
 from gradtape.core import op
 from gradtape.core.op import Op
 from gradtape.values import convert
 from gradtape.values.convert import Convertible
 from gradtape.values.placement import HOST, here, moved, placed
-from gradtape.values.tensor import Tensor
+from gradtape.values.tensor import JaxTensor, Tensor, wrap
 
 _apply = op.apply
 _lock = threading.Lock()
@@ -42,11 +44,28 @@ def apply(spec: Op, args: tuple, attributes: dict[str, Any]) -> Any:
     device = here.device
     if device is None:
         return _apply(spec, args, attributes)
+    if not args and device is not HOST:
+        return _made(spec, attributes, device)
     tensors = [x._operand() if isinstance(x, Convertible) else x for x in args]
+    if JaxTensor in map(type, tensors):
+        from gradtape.ops.compiled import note  # loaded with jax
+
+        note(tensors)
     if any(isinstance(x, Tensor) and x._array.dtype.kind == "O" for x in tensors):
         device = HOST
     out = _apply(spec, tuple(moved(x, device) if isinstance(x, Tensor) else x for x in tensors), attributes)
     return tuple(map(placed, out)) if type(out) is tuple else placed(out) if isinstance(out, Tensor) else out
+
+
+def _made(spec: Op, attributes: dict[str, Any], device: Any) -> Tensor:
+    """The value of an op without operands, made on the device."""
+    if np.dtype(attributes["dtype"]).kind == "O":
+        return _apply(spec, (), attributes)
+    from gradtape.xp import jax_devices
+
+    with jax_devices.creating(device) as namespace:
+        value = spec.kernel(namespace, **attributes)
+    return moved(wrap(value), device)
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.errors import message, shown
 from gradtape.core.context import thread
+from gradtape.errors import message, shown
 from gradtape.ops.execution import on_the_host, staging
 from gradtape.values import nest
 from gradtape.values.composite import Structured

@@ -24,6 +24,7 @@ from gradtape.core.custom import record_custom
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import elementwise, indexing, philox, reduce, rejection
+from gradtape.ops.cutting import cutting
 from gradtape.ops.execution import staging
 from gradtape.ops.reparameterized import gamma_sample
 from gradtape.values import dtypes
@@ -302,7 +303,7 @@ def _categorical_blocks(rows: int, number: int) -> int:
 
 
 def _categorical_of_unknown(source: Source, scores: Tensor, number: int, dtype: dtypes.DType) -> Tensor:
-    """The same of logits that are traced or differ between elements of a batch: a class is the number of running weights below."""
+    """The same of logits that are traced, or differ between elements of a batch: a class is the number of weights below."""
     _check_logits(scores)
     rows = scores._array.shape[0]
     wide = elementwise.stop_gradient(elementwise.cast(scores, dtypes.float64))
@@ -478,12 +479,14 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes
     return uniform_from(_streams.source("uniform", kind, seed), shape, minval, maxval, kind)
 
 
+@cutting
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None) -> Tensor:
     """Class indices (batch, num_samples), drawn with probabilities softmax(logits) per row."""
     kind = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
     return categorical_from(_streams.source("categorical", kind, seed), logits, num_samples, kind)
 
 
+@cutting
 def shuffle(value: Any, seed: Any = None) -> Tensor:
     """The slices along the first axis in random order; no gradient flows, as in TensorFlow."""
     return shuffled_from(_streams.source("shuffle", dtypes.int64, seed), value)

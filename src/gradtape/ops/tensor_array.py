@@ -105,7 +105,7 @@ class TensorArray:
         """The array with ``value`` at ``index``."""
         if is_symbolic_tensor(index):
             return self._stacked_with(value).write(index, value)
-        at = _index(index, "index")
+        at = index if type(index) is int else _index(index, "index")
         if at < 0:
             text = f"Writing to negative indices (index {at}) is not allowed."
             raise OutOfRangeError(message(text, received=f"index {at}", expected="0 or more"))

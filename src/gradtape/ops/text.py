@@ -13,6 +13,7 @@ import numpy as np
 from gradtape.errors import InvalidArgumentError, OutOfRangeError, dims, message
 from gradtape.ops import printing
 from gradtape.ops.arguments import axes
+from gradtape.ops.cutting import cutting
 from gradtape.ops.patterns import compiled, rewriter
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
@@ -279,6 +280,7 @@ def numbers(value: Any, dtype: Any) -> Any:
         return each(number, value, "StringToNumber", kind.numpy)
 
 
+@cutting(name="as_string")
 def from_numbers(value: Any, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> Any:
     """The texts of numbers, in the manner of C's printf."""
     if is_ragged(value):

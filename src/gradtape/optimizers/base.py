@@ -551,7 +551,8 @@ class Optimizer:
         seed = None
         if self.loss_scale_factor is not None:
             loss = convert_to_tensor(loss)
-            kind, factor = loss._array.dtype, self.loss_scale_factor  # a tensor, where a LossScale wraps this optimizer
+            kind = loss._array.dtype
+            factor: Any = self.loss_scale_factor  # a tensor, where a LossScale wraps this optimizer
             with NUMPY.scope():
                 factor = factor._array.astype(kind) if isinstance(factor, Tensor) else np.asarray(factor, kind)
                 seed = wrap(np.ones(loss._array.shape, kind) * factor)

@@ -118,7 +118,9 @@ class LossScale:
 
     def _apply(self, pairs: list, whole: bool) -> None:
         scale, good = self._scale._tensor, self._good._tensor + 1
-        self.inner_optimizer.apply_gradients([(_unscaled(g, v, scale._array), v) for g, v in pairs] if pairs and whole else pairs)
+        self.inner_optimizer.apply_gradients(
+            [(_unscaled(g, v, scale._array), v) for g, v in pairs] if pairs and whole else pairs
+        )
         grown = good >= self.growth_steps
         self._good.assign(elementwise.where(grown, elementwise.zeros_like(good), good))
         self._scale.assign(elementwise.where(grown, elementwise.minimum(scale * 2, _FLOAT32_MAX), scale))
@@ -130,7 +132,7 @@ class LossScale:
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Any:
         """Scale, differentiate, `apply_gradients`; arguments as in `Optimizer.minimize`."""
         inner = self.inner_optimizer
-        inner.loss_scale_factor = self._scale._tensor  # compute_gradients seeds the sweep with it
+        inner.loss_scale_factor = self._scale._tensor  # type: ignore[assignment]  # compute_gradients seeds the sweep with it
         try:
             pairs = inner.compute_gradients(loss, var_list, tape)
         finally:

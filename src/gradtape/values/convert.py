@@ -336,7 +336,8 @@ def _from_leaves(value: Any, kinds: set[type], dtype: dtypes.DType | None) -> Te
     if kinds and (dtype is dtypes.string or not _fits(highest, kind)):
         first = value if not isinstance(value, (list, tuple)) else next(v for v in _leaves(value) if _kind(v) is highest)
         text = f"Cannot convert {first!r} to EagerTensor of dtype {dtype.name}"
-        raise TypeError(message(text, received=shown(value), fix=f"tf.cast(value, {dtype!r})"))
+        way = "tf.strings.as_string(value)" if dtype is dtypes.string else f"tf.cast(value, {dtype!r})"
+        raise TypeError(message(text, received=shown(value), fix=way))
     return wrap(_array(value, dtype.numpy, None))
 
 

@@ -33,7 +33,8 @@ _OURS: set[str] = set()  # and those that are ours, Keras's or NumPy's, or that 
 _LIBRARIES: list[str] = []
 
 
-def _is_ours(file: str) -> bool:
+def is_ours(file: str) -> bool:
+    """Whether the lines of a file say nothing to the user."""
     if not _LIBRARIES:
         found = [importlib.util.find_spec(name) for name in ("keras", "numpy", "contextlib", "functools", "threading")]
         origins = [spec.origin for spec in found if spec is not None and spec.origin]
@@ -45,7 +46,7 @@ def _is_ours(file: str) -> bool:
 
 def user_frame(frame: FrameType) -> FrameType:
     """The innermost frame, from this one outwards, that is the user's."""
-    while (file := frame.f_code.co_filename) not in _USER and (file in _OURS or _is_ours(file)):
+    while (file := frame.f_code.co_filename) not in _USER and (file in _OURS or is_ours(file)):
         outer = frame.f_back
         if outer is None:
             break

@@ -83,9 +83,14 @@ asinh, acosh, atanh = jnp.arcsinh, jnp.arccosh, jnp.arctanh
 exp, expm1, log, log1p, sqrt = jnp.exp, jnp.expm1, jnp.log, jnp.log1p, jnp.sqrt
 square, reciprocal, rsqrt = jnp.square, jnp.reciprocal, lax.rsqrt
 erf, erfc, erfinv = special.erf, special.erfc, special.erfinv
-lgamma, digamma = special.gammaln, special.digamma
+lgamma = special.gammaln
 sigmoid = special.expit
 conj, real, imag, angle = jnp.conj, jnp.real, jnp.imag, jnp.angle
+
+
+def digamma(x):
+    """-inf at 0, and inf at -0."""
+    return jnp.where(x == 0, jnp.copysign(jnp.array(np.inf, x.dtype), -x), special.digamma(x))
 
 
 def softplus(x):

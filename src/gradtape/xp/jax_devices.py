@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -34,10 +35,16 @@ def several() -> bool:
     return len([name for name in found() if name != ("CPU", 0)]) > 1
 
 
+@functools.cache
+def _default() -> Any:
+    """The device to which jax moves what nobody has placed."""
+    return jax.local_devices()[0]
+
+
 def divide_cpu(number: int) -> None:
     """Let the CPU count as several devices; a RuntimeError if it is too late for that."""
     jax.config.update("jax_num_cpu_devices", number)
-    for memo in (found, _names, several):
+    for memo in (found, _names, several, _default):
         memo.cache_clear()
 
 
@@ -87,12 +94,21 @@ def together(arrays: list, device: Any = None) -> list:
 def put(array: Any, device: Any) -> Any:
     """The array on a device ("host": the CPU that NumPy runs on): itself, if it is there."""
     device = found()["CPU", 0] if device == "host" else device
-    if of(array) is device:
+    if of(array) is device and (device is _default() or array.committed):
         return array
     from gradtape.xp import jax as JAX
 
     with JAX.scope():
         return jax.device_put(array, device)
+
+
+@contextlib.contextmanager
+def creating(device: Any) -> Iterator[Any]:
+    """What is made of nothing inside is made on this device; gives the namespace."""
+    from gradtape.xp import jax as JAX
+
+    with JAX.scope(), jax.default_device(device):
+        yield JAX
 
 
 def memory(device: Any) -> dict[str, int]:

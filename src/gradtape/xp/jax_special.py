@@ -279,4 +279,8 @@ def zeta(x: Any, q: Any) -> Any:
 
 def bitcast(x: Any, *, dtype: Any) -> Any:
     """The same bytes as another dtype; a last axis appears (or goes) where the sizes of the elements differ."""
+    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        x = jnp.stack([jnp.real(x), jnp.imag(x)], -1)
+        if x.dtype == dtype:
+            return x
     return lax.bitcast_convert_type(x, dtype)
