@@ -217,6 +217,20 @@ def test_a_call_that_fails_changes_nothing():
     assert float(v) == 1.0
 
 
+def test_what_a_body_prints_is_printed_once(capfd):
+    def body(h, row):
+        tf.print("step", row[0])
+        return h * 0.5 + row
+
+    def run(x):
+        return tf.cond(x[0] > 0.0, lambda: (tf.print("taken"), tf.foldl(body, rows(x), x))[1], lambda: x)
+
+    f = function(gradients(run))
+    capfd.readouterr()
+    arrays(f(X))
+    assert [line.split()[0] for line in capfd.readouterr().err.splitlines()] == ["taken"] + ["step"] * 20
+
+
 # Arrays of tensors
 
 
@@ -540,3 +554,18 @@ def test_a_body_runs_no_more_often_in_a_long_loop_than_in_a_short_one(name):
         return len(calls)
 
     assert runs(50) == runs(500) <= 4
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_tape_that_begins_after_the_loop(name, caplog):
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = PROGRAMS[name](x)
+        with tf.GradientTape(persistent=True) as other:
+            other.watch(C)
+            g = tape.gradient(y, x)
+            z = g * C
+        return other.gradient(z, C), other.gradient(z, x)
+
+    agree(lambda wrap: wrap(run), X)

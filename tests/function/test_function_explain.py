@@ -81,7 +81,7 @@ def test_tapes_have_programs_of_their_own():
     f(x)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        assert "first call under a tape" in str(f.explain(x))
+        assert "first call under such a tape" in str(f.explain(x))
         y = f(x)
     tape.gradient(y, x)
     with tf.GradientTape():

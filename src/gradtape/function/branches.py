@@ -183,14 +183,12 @@ class _Choice:
         """All outputs of a level, from its inputs by name."""
         from jax import lax
 
-        if number > self._order:
-            raise Unstageable(f"a derivative of order {number} of {self._name}")
         outputs = self._outputs(number)
         branches = [self._branch(body, number, outputs, list(given)) for body in self._bodies]
         arrays = lax.switch(self._index._array, branches, *(t._array for t in given.values()))
         outs = [wrap(a) for a in arrays]
-        if number == self._order or not thread.recorders:
-            return outs
+        if number == self._order:
+            return sealed(self._name, outs, [*given.values(), *self._stubs(number)])
         return self._recorded(number, given, list(outputs), outs)
 
     def _branch(self, body: Body, number: int, outputs: dict[Any, Any], names: list) -> Callable:
@@ -200,7 +198,7 @@ class _Choice:
         level = body.levels[number]
         own = dict(zip((*level.row_labels, *level.sum_labels), (*level.row_out, *level.sums)))
         own = {label: v for label, v in own.items() if v is not None}
-        function = body.text.function(list(own.values()), names)
+        function = body.text.function(list(own.values()), names, effects=number == 0)
 
         def run(*arrays: Any) -> tuple:
             found = dict(zip(own, function(*arrays)))
@@ -208,18 +206,21 @@ class _Choice:
 
         return run
 
+    def _stubs(self, number: int) -> list[Tensor]:
+        """The inputs of a record for values from outside the bodies, by their keys."""
+        levels, outputs = [body.levels[number] for body in self._bodies], self._outputs(number)
+        keys = dict.fromkeys(key for level in levels for key in level.keys if key in outputs)
+        constants = dict.fromkeys(key for level in levels for key in level.constants if key not in keys)
+        known = [stub(key, outputs[key].shape, outputs[key].dtype) for key in keys]
+        return known + [stub(key, (), "float32") for key in constants]
+
     def _recorded(self, number: int, given: dict[Any, Tensor], labels: list, outs: list[Tensor]) -> list[Tensor]:
         after = self._outputs(number + 1)
-        levels = [body.levels[number + 1] for body in self._bodies]
-        keys = {key for level in levels for key in level.keys}
-        found_keys = {key: aval for key, aval in after.items() if key in keys}
-        constants = dict.fromkeys(key for level in levels for key in level.constants if key not in keys)
+        stubs = self._stubs(number + 1)
 
         def grad_fn(*upstream: Tensor) -> list:
             ups = {(number + 1, label): g for label, g in zip(labels, upstream) if g.dtype.is_trainable}
             found = dict(zip(after, self._run_level(number + 1, {**given, **ups})))
-            return [*(found.get(name) for name in given), *(found[key] for key in found_keys), *(None for _ in constants)]
+            return [*(found.get(name) for name in given), *(found.get(t._key) for t in stubs)]
 
-        stubs = [stub(key, aval.shape, aval.dtype) for key, aval in found_keys.items()]
-        stubs += [stub(key, (), "float32") for key in constants]
         return record(self._name, grad_fn, outs, [*given.values(), *stubs])

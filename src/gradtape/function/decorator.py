@@ -133,7 +133,7 @@ class Function:
         >>> double.explain(1.0)
         <lambda> traces a new program: it is the first call.
         """
-        return explain(self, args, kwargs, _can_compile())
+        return explain(self, Call(*self._bound(args, kwargs)), _key, _can_compile())
 
     def __repr__(self) -> str:
         return f"<tf.function {self._name}: {len(self._programs)} programs>"
@@ -189,7 +189,7 @@ class Function:
             return self._inline(args, kwargs, snapshot)
         if taped and reads_tracked(self._reads, self._instance()):
             return self._eager(call, snapshot)  # a record of this call would know nothing of those tensors
-        key = call.key, taped and (True, safety(thread.recorders))
+        key = _key(call)
         program = self._programs.get(key)
         if program is None or program is _EAGER or program.stateful:
             with self._lock:  # nobody else traces, or writes what this call reads, before it has ended
@@ -324,6 +324,11 @@ class Function:
         return program.derivative
 
 
+def _key(call: Call) -> Any:
+    """By what a program is known: the types of its arguments, and the tapes around the call."""
+    return call.key, bool(thread.recorders) and (True, safety(thread.recorders))
+
+
 def _recordable() -> bool:
     """Whether all recorders of this thread understand a call as one record; forward accumulators follow each operation."""
     return all(isinstance(recorder, (GradientTape, VariableWatcher)) for recorder in thread.recorders)
@@ -373,7 +378,7 @@ class ConcreteFunction:
         """Make the program now, without running it."""
         args, kwargs = nest.map_structure(_example, self._specs)
         call = Call(tuple(args), kwargs)
-        key = call.key, bool(thread.recorders)
+        key = _key(call)
         if _can_compile() and not settings.run_eagerly and key not in self._source._programs:
             with self._source._lock:
                 self._source._stage(key, call, None)

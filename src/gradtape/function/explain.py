@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradtape.core.context import thread
 from gradtape.core.variable import Variable
 from gradtape.function import signature
 from gradtape.function.signature import Call
@@ -70,17 +70,16 @@ def _bytes(number: float) -> str:
     return f"{number:.3g} GB"
 
 
-def explain(function: Any, args: tuple, kwargs: dict, can_compile: bool) -> Explanation:
-    """What a call with these arguments would do now, in this thread."""
+def explain(function: Any, call: Call, key_of: Callable[[Call], Any], can_compile: bool) -> Explanation:
+    """What a call would do now, in this thread; ``key_of`` gives the key of its program."""
     name = function._name
     if not can_compile:
         return Explanation(name, EAGER, 'jax is not installed (pip install "gradtape[xla]")')
     if settings.run_eagerly:
         return Explanation(name, EAGER, "tf.config.run_functions_eagerly(True) was called")
-    call = Call(*function._bound(args, kwargs))
     if not call.plain:
         return Explanation(name, EAGER, "an argument is not a tensor of numbers")
-    key = call.key, bool(thread.recorders)
+    key = key_of(call)
     program = function._programs.get(key)
     if program is None:
         return Explanation(name, TRACE, _why_new(function, call, key))
@@ -117,8 +116,8 @@ class _Known:
 def _why_new(function: Any, call: Call, key: Any) -> str:
     if not function._programs:
         return "it is the first call"
-    if (call.key, not key[1]) in function._programs:
-        return "it is the first call under a tape" if key[1] else "it is the first call without a tape"
+    if any(known == call.key for known, _ in function._programs):
+        return "it is the first call under such a tape" if key[1] else "it is the first call without a tape"
     nearest: Any = min((_Known(known) for known, _ in function._programs), key=lambda known: _distance(call, known))
     return signature.difference(call, nearest, function._argument_name)
 

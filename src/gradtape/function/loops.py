@@ -8,14 +8,10 @@ sums are the gradients of what all steps share. So it can be differentiated agai
 
 from __future__ import annotations
 
-import itertools
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from gradtape.core.context import thread
-from gradtape.function.regions import Body, Level, order, record, stub
-from gradtape.ops.execution import Unstageable
+from gradtape.function.regions import Body, Level, record, sealed, stub
 from gradtape.values.tensor import Tensor, wrap
 
 
@@ -98,19 +94,17 @@ class Loop:
 
     def _run_level(self, number: int, carry: list[Tensor], rows: list[Tensor], fixed: list[Tensor]) -> list[Tensor]:
         """All results of a level: the last carry, rows, sums, and what the carry was before each step."""
-        if number > self._body.order:
-            raise Unstageable(f"a derivative of order {number} of {self._name}")
         level, keeps = self._body.levels[number], number < self._body.order
         names = [*level.carry, *level.rows, *level.fixed]
         outputs = [v for v in level.outputs() if v is not None]
-        function = self._body.text.function(outputs, names)
+        function = self._body.text.function(outputs, names, effects=number == 0)
         step = _stepper(function, level, [t._array for t in fixed], keeps)
         last, results = self._iterated(step, [t._array for t in carry], rows, level, number)
         row_count = _count(level.row_out)
         arrays = [*last[: len(carry)], *results[:row_count], *last[len(carry) :], *results[row_count:]]
         outs = [wrap(a) for a in arrays]
-        if not keeps or not thread.recorders:
-            return outs
+        if not keeps:
+            return sealed(self._name, outs, [*carry, *rows, *fixed, *_stubs(level)])
         return self._recorded(number, carry, rows, fixed, outs)
 
     def _iterated(self, step: Callable, carry: list, rows: list[Tensor], level: Level, number: int) -> tuple[list, list]:
@@ -135,22 +129,19 @@ class Loop:
     ) -> list[Tensor]:
         level, next_level = self._body.levels[number], self._body.levels[number + 1]
         free = self._body.free if number == 0 else [True] * len(carry)
-        ends = _ends(len(carry), _count(level.row_out), _count(level.sums))
+        counts = len(carry), _count(level.row_out), _count(level.sums)
+        before = _split(outs, counts)[3]
 
         def grad_fn(*upstream: Tensor) -> list:
-            ups = [[g for g, t in zip(part, own) if t.dtype.is_trainable] for part, own in zip(*(
-                [values[a:b] for a, b in ends] for values in (upstream, outs)
-            ))]  # fmt: skip
-            after = [g for g, is_free in zip(upstream, free) if is_free]
-            before = outs[ends[3][0] :]
-            links = [g for g, is_free in zip(upstream[ends[3][0] :], free) if is_free and number + 1 < self._body.order]
-            found = self._run_level(number + 1, after, [*before, *rows, *ups[1], *links], [*fixed, *ups[2]])
-            return self._gradients(next_level, found, free, rows)
+            after, row_ups, sum_ups, links = _split(upstream, counts)
+            links = _chosen(links, free) if number + 1 < self._body.order else []
+            next_rows = [*before, *rows, *_floating(row_ups), *links]
+            found = self._run_level(number + 1, _chosen(after, free), next_rows, [*fixed, *_floating(sum_ups)])
+            return self._gradients(next_level, found, free)
 
-        inputs = [*carry, *rows, *fixed, *_stubs(next_level)]
-        return record(self._name, grad_fn, outs, inputs)
+        return record(self._name, grad_fn, outs, [*carry, *rows, *fixed, *_stubs(next_level)])
 
-    def _gradients(self, level: Level, found: list[Tensor], free: list[bool], rows: list[Tensor]) -> list:
+    def _gradients(self, level: Level, found: list[Tensor], free: list[bool]) -> list:
         """What a level found, for each input of the record that it differentiates."""
         rest = iter(found)
         carries = [next(rest) for _ in level.carry_out]
@@ -178,16 +169,13 @@ class Loop:
 
         last, results = self._iterated(step, [t._array for t in carry], rows, level, 0)
         outs = [wrap(a) for a in (*last, *results[: counts[1]])]
-        if not thread.recorders:
-            return outs
         free, handed_over = self._body.free, results[counts[1] :]
+        inputs = [*carry, *rows, *_stubs(gradient)]
         names = [*(("handed over", i) for i in range(len(shared))), *(level.carry[i] for i in kept)]
 
         def grad_fn(*upstream: Tensor) -> list:
-            if order():
-                raise Unstageable(f"a second derivative of {self._name}, of which no tape around it could know")
-            after = [g._array for g, is_free in zip(upstream, free) if is_free]
-            ups = [g for g, t in zip(upstream[counts[0] :], outs[counts[0] :]) if t.dtype.is_trainable]
+            after = [g._array for g in _chosen(upstream, free)]
+            ups = _floating(upstream[counts[0] :])
             up_names = gradient.rows[len(carry) + len(rows) :]
             given = dict(zip(names, handed_over))
             given.update(zip([*level.rows, *up_names], [t._array for t in (*rows, *ups)]))
@@ -199,22 +187,29 @@ class Loop:
                 return _added(other(*(values[name] for name in arguments)), carry, gradient)
 
             last, found = self._iterated(step, after, [wrap(given[name]) for name in read], gradient, 1)
-            arrays = [*last[: len(after)], *found, *last[len(after) :]]
-            return self._gradients(gradient, [wrap(a) for a in arrays], free, rows)
+            tensors = [wrap(a) for a in (*last[: len(after)], *found, *last[len(after) :])]
+            return self._gradients(gradient, sealed(self._name, tensors, [*upstream, *inputs]), free)
 
-        return record(self._name, grad_fn, outs, [*carry, *rows, *_stubs(gradient)])
+        return record(self._name, grad_fn, outs, inputs)
 
 
 def _count(outputs: list) -> int:
     return sum(v is not None for v in outputs)
 
 
-def _ends(*counts: int) -> list[tuple[int, int]]:
-    """Where parts of these lengths begin and end; the last goes on to the end."""
-    places = [0]
-    for count in counts:
-        places.append(places[-1] + count)
-    return [*itertools.pairwise(places), (places[-1], sys.maxsize)]
+def _split(values: Any, counts: tuple[int, ...]) -> list[list]:
+    """The values in parts of these lengths, and the rest."""
+    rest = iter(values)
+    return [*([next(rest) for _ in range(count)] for count in counts), list(rest)]
+
+
+def _chosen(values: Any, chosen: list[bool]) -> list:
+    return [value for value, is_chosen in zip(values, chosen) if is_chosen]
+
+
+def _floating(upstream: Any) -> list[Tensor]:
+    """The cotangents that are any: those of integers stand for nothing."""
+    return [g for g in upstream if g.dtype.is_trainable]
 
 
 def _stubs(level: Level) -> list[Tensor]:

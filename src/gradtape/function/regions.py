@@ -212,6 +212,15 @@ def record(name: str, grad_fn: Callable, outs: list[Tensor], inputs: list[Tensor
     return outs
 
 
+def sealed(name: str, outs: list[Tensor], inputs: list[Tensor]) -> list[Tensor]:
+    """The results of a last derivative: to differentiate them is to ask for more than the tapes around the body announced."""
+
+    def refuse(*upstream: Tensor) -> list:
+        raise Unstageable(f"a derivative of {name} for a tape that began after it")
+
+    return record(name, refuse, outs, inputs)
+
+
 def _pull(record: tuple, gs: tuple, sweep: Any) -> None:
     """Pull cotangents back through a record of ours; the rows of a Jacobian all at once."""
     import jax
@@ -276,9 +285,9 @@ class Text:
         used = self._used(self._needed(outputs), outputs)
         return {name for name, variable in self._variables.items() if variable in used}
 
-    def function(self, outputs: list, names: list) -> Callable[..., list]:
-        """From arrays in the order of ``names`` to these outputs."""
-        return self._cut(self._needed(outputs), outputs, [self._variables.get(name) for name in names])
+    def function(self, outputs: list, names: list, effects: bool = False) -> Callable[..., list]:
+        """From arrays in the order of ``names`` to these outputs; with ``effects``, it also prints what the body prints."""
+        return self._cut(self._needed(outputs, effects), outputs, [self._variables.get(name) for name in names])
 
     def two_functions(self, first: list, second: list, names: list) -> tuple[Callable, Callable, list, list[int]]:
         """``first`` as a function that also gives what ``second`` needs of it, and ``second`` as a function of that.
@@ -287,7 +296,7 @@ class Text:
         not depend on ``names`` is computed on both sides rather than handed over.
         """
         inputs = {self._variables[name] for name in names if name in self._variables}
-        forward = self._needed(first)
+        forward = self._needed(first, effects=True)
         varying = set(inputs)
         for equation in forward:
             if not varying.isdisjoint(v for v in equation.invars if not _is_literal(v)):
@@ -302,12 +311,12 @@ class Text:
         other = self._cut(backward, second, [*shared, *(self._variables[name] for name in rest)])
         return one, other, rest, [v.aval for v in shared]
 
-    def _needed(self, outputs: list) -> list:
-        """The equations that the outputs depend on."""
+    def _needed(self, outputs: list, effects: bool = False) -> list:
+        """The equations that the outputs depend on, and those with effects."""
         wanted = {v for v in outputs if not _is_literal(v)}
         kept = []
         for equation in reversed(self._text.eqns):
-            if equation.effects or not wanted.isdisjoint(equation.outvars):
+            if (effects and equation.effects) or not wanted.isdisjoint(equation.outvars):
                 kept.append(equation)
                 wanted.update(v for v in equation.invars if not _is_literal(v))
         return kept[::-1]

@@ -280,7 +280,7 @@ class Repeat:
                 return [], [wrap(self._predicate(self._leaves.pack(carry[:count])))]
 
         text = Body(write, carry, [], 0, [])
-        function = text.text.function(text.text.outputs, text.levels[0].carry)
+        function = text.text.function(text.text.outputs, text.levels[0].carry, effects=True)
         return lambda arrays: function(*arrays)[0]
 
 

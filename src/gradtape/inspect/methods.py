@@ -9,21 +9,20 @@ from typing import Any
 from gradtape.core import trace
 from gradtape.core.tape import GradientTape
 
-# Each method of the tape: the module of this package that has it (as ``module:function`` where that has another name), and
-# what it does.
+# Each method of the tape: the module of this package that has it, as ``module:function`` where that has another name.
 METHODS = {
-    "explain": ("explain", "Why the gradient of ``target`` by a source is None or zero: a `Report`, to print or to read."),
-    "on_gradient": ("hooks", "Call ``fn`` with the gradient of a value as it passes; what it returns replaces it."),
-    "find_nonfinite": ("nonfinite", "The first op, forward or backward, that made NaN or infinity of finite values."),
-    "memory": ("memory", "The bytes that the tape holds, by op, by line and by tensor."),
-    "summary": ("summary", "The recorded ops as a table."),
-    "profile": ("profile", "The time of each op's forward run and of its backward rule."),
-    "verify": ("verify", "Check every recorded op's rule, at the recorded values, against numerical derivatives."),
-    "__str__": ("summary:text", "The recorded ops as a table."),
-    "__repr__": ("summary:short", "How many ops the tape has recorded."),
-    "draw": ("draw", "Draw the tape as a graph, to an SVG or PNG file."),
-    "page": ("page", "Write a page on the tape that explains it in a browser."),
-    "_repr_html_": ("draw:notebook", "What a notebook shows of the tape."),
+    "explain": "explain",
+    "on_gradient": "hooks",
+    "find_nonfinite": "nonfinite",
+    "memory": "memory",
+    "summary": "summary",
+    "profile": "profile",
+    "verify": "verify",
+    "__str__": "summary:text",
+    "__repr__": "summary:short",
+    "draw": "draw",
+    "page": "page",
+    "_repr_html_": "draw:notebook",
 }
 
 
@@ -38,7 +37,7 @@ class _Loaded:
         return function if tape is None else MethodType(function, tape)
 
 
-for _name, (_home, _) in METHODS.items():
+for _name, _home in METHODS.items():
     _module, _, _function = _home.partition(":")
     setattr(GradientTape, _name, _Loaded(_module, _function or _name))
 
