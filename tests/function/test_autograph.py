@@ -522,6 +522,17 @@ def objects(n):
     return n + len(kept)
 
 
+def written(n):
+    kept = {"a": 0, "b": 0}
+    if n > 3:
+        name = "a"
+        kept[name] = 1
+    else:
+        name = "b"
+        kept[name] += 2
+    return n + kept["a"] * 10 + kept["b"] * 100
+
+
 def growing(n):
     s = tf.constant([1])
     for _ in tf.range(n):
@@ -546,7 +557,7 @@ def perhaps_nothing(n):
     return n
 
 
-@pytest.mark.parametrize("f", [appended, objects, growing, raising, perhaps_nothing], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [appended, objects, written, growing, raising, perhaps_nothing], ids=lambda f: f.__name__)
 def test_what_python_alone_can_do_runs_eagerly(f, caplog):
     g = function(f)
     for n in (4, 3):
@@ -571,6 +582,21 @@ def test_lists_grow_in_loops_of_known_length():
     values, count = f(X)
     np.testing.assert_allclose(values.numpy(), 3.0 * np.arange(40))
     assert int(count) == 40
+
+
+def test_a_step_that_is_written_out_happens_once():
+    steps = []
+
+    @function(jit_compile=True)
+    def f(x):
+        total = 0.0
+        for row in tf.ones([40, 2]) * x:
+            steps.append(1)
+            total = total + row
+        return total, len(steps)
+
+    total, count = f(X)
+    assert (total.numpy().tolist(), int(count)) == ([120.0, 120.0], 40)
 
 
 def test_lists_inside_a_step_are_its_own():

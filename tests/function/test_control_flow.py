@@ -557,15 +557,18 @@ def test_a_body_runs_no_more_often_in_a_long_loop_than_in_a_short_one(name):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_tape_that_begins_after_the_loop(name, caplog):
+@pytest.mark.parametrize("inside", [False, True], ids=["of something else", "of what the body reads"])
+def test_a_tape_that_begins_after_the_loop(inside, name, caplog):
+    factor = C if inside else tf.constant([0.5, 2.0, -1.0], tf.float64)
+
     def run(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = PROGRAMS[name](x)
         with tf.GradientTape(persistent=True) as other:
-            other.watch(C)
-            g = tape.gradient(y, x)
-            z = g * C
-        return other.gradient(z, C), other.gradient(z, x)
+            other.watch(factor)
+            z = tape.gradient(y, x) * factor
+        return other.gradient(z, factor), other.gradient(z, x)
 
-    agree(lambda wrap: wrap(run), X)
+    agree(lambda wrap: _function(run, autograph=False) if wrap is function else run, X)
+    assert ("for a tape that began after it" in caplog.text) == (inside and name != "while")

@@ -412,7 +412,7 @@ def _attention(xp: Any, name: str, *arrays: Any, **attributes: Any) -> Any:
     values = [xp.broadcast_to(value, shape=s) for value, s in zip(values, shapes)]
     flat = [xp.reshape(value, shape=(batch * examples, *s[2:])) for value, s in zip(values, shapes)]
     outs = getattr(xp, name)(*flat, **attributes)
-    unfolded = lambda out: xp.reshape(out, shape=(batch, examples, *xp.shape(out)[1:]))  # noqa: E731
+    unfolded = lambda out: xp.reshape(out, shape=(batch, examples, *xp.shape(out)[1:]))
     return tuple(map(unfolded, outs)) if isinstance(outs, tuple) else unfolded(outs)
 
 

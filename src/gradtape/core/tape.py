@@ -22,7 +22,7 @@ from gradtape.core.cuts import WITNESS
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.observed import UNANSWERED, ObservedSweep, Observer, Remains
 from gradtape.core.op import RECORDED, REGISTRY, select
-from gradtape.core.selection import watch
+from gradtape.core.selection import AT_POLES, watch
 from gradtape.core.trace import CHECKS, Trace
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, dims, message
@@ -314,7 +314,10 @@ class GradientTape(Listening):
         wanted.discard(None)
         everything = self.variables.keys() <= wanted and self._leaves <= wanted and not self._late
         needed = records if everything else _leading_to(wanted, records)
-        poles = watch(self._safe, xp if raw and xp is not BATCHED else select(targets), self._start)
+        if self._safe is None and xp is NUMPY:  # what `watch` would say
+            poles: Any = met, self._start, AT_POLES
+        else:
+            poles = watch(self._safe, xp if raw and xp is not BATCHED else select(targets), self._start)
         kind = Sweep if not self.observers else ObservedSweep
         sweep = kind(xp, raw, raw or xp is BATCHED, needed, (self.variables, self._leaves) if sparse else (), poles)
         if self.observers:

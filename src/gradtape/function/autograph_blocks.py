@@ -91,10 +91,14 @@ class ContainerChanged(Unstageable):
 def watch(function: Callable) -> None:
     """Before a call: if it changes a container, remember what that was."""
     if _thread.steps and type(function) is BuiltinMethodType and function.__name__ in _CHANGING:
-        container = function.__self__
-        blocks = [step for step in _thread.steps if isinstance(step, Block)]
-        if blocks and type(container) in _CONTAINERS:
-            blocks[-1].note(container)
+        changes(function.__self__)
+
+
+def changes(container: Any) -> None:
+    """Remember what a container is, for it is about to change."""
+    blocks = [step for step in _thread.steps if isinstance(step, Block)]
+    if blocks and type(container) in _CONTAINERS:
+        blocks[-1].note(container)
 
 
 def set_loop_options(

@@ -152,7 +152,8 @@ def and_(first: Callable, second: Callable) -> Any:
     decider = condition(value, "and")
     if not traced(decider):
         return second() if decider else value
-    return _joined(decider, second, lambda a, b: a & b, second, lambda: value)
+    both = _joined(value, decider, second, lambda a, b: a & b)
+    return if_exp(decider, second, lambda: value, "and") if both is None else both
 
 
 def or_(first: Callable, second: Callable) -> Any:
@@ -161,20 +162,21 @@ def or_(first: Callable, second: Callable) -> Any:
     decider = condition(value, "or")
     if not traced(decider):
         return value if decider else second()
-    return _joined(decider, second, lambda a, b: a | b, lambda: value, second)
+    both = _joined(value, decider, second, lambda a, b: a | b)
+    return if_exp(decider, lambda: value, second, "or") if both is None else both
 
 
-def _joined(decider: Tensor, second: Callable, joined: Callable, then: Callable, otherwise: Callable) -> Any:
-    """Of two truth values their combination, without a branch; of other values one or the other."""
-    if otherwise() is decider if then is second else then() is decider:
-        state: Any = current()
-        before = {key: state.values[key] for key in state.assigned}
-        other = second()
-        if any(state.values[key] is not before.get(key) for key in state.assigned):
-            raise Unstageable("an `and` or `or` over tensors whose second part assigns a variable")
-        if isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype is dtypes.bool_ and not other.ndim):
-            return joined(decider, convert_to_tensor(other))
-    return _branches(decider, ("and", "or")[:1], lambda: (then(),), lambda: (otherwise(),))[0]
+def _joined(value: Any, decider: Tensor, second: Callable, joined: Callable) -> Tensor | None:
+    """Of two truth values their combination, which needs no branch; None for other values."""
+    if value is not decider:
+        return None
+    state: Any = current()
+    before = {key: state.values[key] for key in state.assigned}
+    other = second()
+    if any(state.values[key] is not before.get(key) for key in state.assigned):
+        raise Unstageable("an `and` or `or` over tensors whose second part assigns a variable")
+    is_truth = isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype is dtypes.bool_ and not other.ndim)
+    return joined(decider, convert_to_tensor(other)) if is_truth else None
 
 
 def assert_stmt(test: Any, text: Callable | None = None) -> None:

@@ -7,6 +7,7 @@ diastatic-malt is loaded then. What cannot be converted runs as it is written.
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import os
 import sysconfig
@@ -214,6 +215,17 @@ class _Prepared(ast.NodeTransformer):
             node.body.insert(0, ast.fix_missing_locations(ast.copy_location(assignment, node)))
             node.name = None
         return node
+
+    def visit_Assign(self, node: Any) -> Any:
+        """Before an element is replaced at an index that is computed, say so: malt follows constant ones only."""
+        self.generic_visit(node)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        computed = [t for t in targets if isinstance(t, ast.Subscript) and not isinstance(t.slice, ast.Constant)]
+        named = [t.value for t in computed if isinstance(t.value, (ast.Name, ast.Attribute))]
+        told = [ast.Expr(_operator("changes", copy.deepcopy(value))) for value in named]
+        return [*(ast.fix_missing_locations(ast.copy_location(line, node)) for line in told), node]
+
+    visit_AugAssign = visit_Assign
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
         raise NotImplementedError("assignment expressions (:=) cannot be converted")

@@ -186,17 +186,26 @@ def _dataset(elements: Pass, test: Callable | None, loop: _Loop) -> None:
         _python([elements.last], test, loop)
 
 
-def _rows(rows: Rows, test: Callable | None, loop: _Loop) -> None:
-    """A loop over tensors: short ones are written out, longer ones staged."""
+def _rows(rows: Rows, test: Callable | None, loop: _Loop, is_rest: bool = False) -> None:
+    """A loop over tensors: short ones are written out, longer ones staged.
+
+    If the first step changes the kind of a variable, it is written out, and the rest is staged.
+    """
+    if len(rows) <= UNROLLED:
+        _each(rows, test, loop)
+        return
     try:
-        if len(rows) > UNROLLED:
-            _peeled(rows, test, loop)
-        else:
-            _each(rows, test, loop)
+        _staged_for(rows.first, test, loop)
     except ContainerChanged:
         if len(rows) > UNROLLED_IF_NEED_BE:
             raise
         _each(rows, test, loop)
+    except Changed:
+        if is_rest or loop.maximum is not None or (test is not None and traced(condition(test(), "for loop"))):
+            raise
+        with Step():
+            loop.body(next(iter(rows)))
+        _rows(rows.after(1), test, loop, is_rest=True)
 
 
 def _each(rows: Rows, test: Callable | None, loop: _Loop) -> None:
@@ -211,18 +220,6 @@ def _each(rows: Rows, test: Callable | None, loop: _Loop) -> None:
         with Step() as step:
             loop.body(row)
         maximum = step.options.get("maximum_iterations")
-
-
-def _peeled(rows: Rows, test: Callable | None, loop: _Loop) -> None:
-    """A staged loop; the first step on its own, if it changes the kind of a variable."""
-    try:
-        _staged_for(rows.first, test, loop)
-    except Changed:
-        if loop.maximum is not None or (test is not None and traced(condition(test(), "for loop"))):
-            raise
-        with Step():
-            loop.body(next(iter(rows)))
-        _staged_for(rows.after(1).first, test, loop)
 
 
 def _staged_for(rows: Callable[[Any], Any], test: Callable | None, loop: _Loop, maximum: Any = None) -> None:

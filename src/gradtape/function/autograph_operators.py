@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.errors import message
+from gradtape.function.autograph_blocks import changes
 from gradtape.function.autograph_branches import and_, assert_stmt, if_exp, if_stmt, not_, or_
 from gradtape.function.autograph_calls import autograph_artifact, converted_call, traced
 from gradtape.function.autograph_loops import for_stmt, while_stmt
 from gradtape.function.autograph_values import Undefined, UndefinedReturnValue, ld, ldu
 
 __all__ = [
-    "FunctionScope", "Undefined", "UndefinedReturnValue", "and_", "assert_stmt", "autograph_artifact", "caught",
+    "FunctionScope", "Undefined", "UndefinedReturnValue", "and_", "assert_stmt", "autograph_artifact", "caught", "changes",
     "converted_call", "for_stmt", "if_exp", "if_stmt", "ld", "ldu", "not_", "or_", "while_stmt", "with_function_scope",
 ]  # fmt: skip
 

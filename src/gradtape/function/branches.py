@@ -8,7 +8,7 @@ from typing import Any
 from gradtape.core.context import thread
 from gradtape.errors import message
 from gradtape.function.leaves import Leaves, Mismatch, as_tensor, is_number, is_same, is_tensor, tensor_of
-from gradtape.function.regions import Body, Discovery, Onlooker, Region, order, record, stub, watched_by
+from gradtape.function.regions import Body, Discovery, Onlooker, Region, order, record, sealed, stub, watched_by
 from gradtape.function.state import current
 from gradtape.ops.execution import Unstageable
 from gradtape.ops.tensor_array import TensorArray

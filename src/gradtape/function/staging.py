@@ -53,7 +53,7 @@ class Piece:
         places = {name: i for i, name in enumerate(assigned)}
         wanted = dict(sorted(wanted.items(), key=lambda item: places.get(item[1], len(places))))
         self.names = list(wanted.values())
-        self.effects = any(e.effects or _calls_python(e) for e in equations)
+        self.effects = any(e.effects or "callback" in e.primitive.name for e in _all(equations))  # Python may run, and raise
         donate = donate and not self.effects
         self.donated = [name for v, name in wanted.items() if donate and assigned.get(name) == v.aval]
         debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
@@ -61,15 +61,17 @@ class Piece:
         program = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))
         self.compiled = jax.jit(program, donate_argnums=[self.names.index(name) for name in self.donated])
         self.run: Callable = self.compiled
-        self.size, self.types = len(equations), [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in wanted]
+        self.size = sum(1 for _ in _all(equations))
+        self.types = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in wanted]
 
 
-def _calls_python(equation: Any) -> bool:
-    """Whether Python runs in the middle of it, and may raise."""
-    if "callback" in equation.primitive.name:
-        return True
-    parts = [part for value in equation.params.values() for part in (value if isinstance(value, (list, tuple)) else (value,))]
-    return any(_calls_python(e) for part in parts for e in getattr(getattr(part, "jaxpr", part), "eqns", ()))
+def _all(equations: list) -> Iterator[Any]:
+    """The equations, and those inside of them: in loops, branches and functions."""
+    for equation in equations:
+        yield equation
+        for value in equation.params.values():
+            for part in value if isinstance(value, (list, tuple)) else (value,):
+                yield from _all(getattr(getattr(part, "jaxpr", part), "eqns", ()))  # type: ignore[arg-type]
 
 
 def _needed(equations: list, outputs: list) -> list:

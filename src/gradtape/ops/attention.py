@@ -114,8 +114,8 @@ def dot_product_attention(
     """
     query, key, value = _same_kind(query, key, value)
     if query.ndim == 3:
-        parts = (shape.expand_dims(x, axis=0) for x in (query, key, value))
-        whole = dot_product_attention(*parts, bias, mask, scale, is_causal)
+        query, key, value = (shape.expand_dims(x, axis=0) for x in (query, key, value))
+        whole = dot_product_attention(query, key, value, bias, mask, scale, is_causal)
         return shape.squeeze(whole, axis=(0,))
     scale = 1 / math.sqrt(query._array.shape[-1]) if scale is None else float(scale)
     sizes = (*query._array.shape[:3:2], query._array.shape[1], key._array.shape[1])
