@@ -15,13 +15,14 @@ import typing as _typing
 from gradtape import errors
 from gradtape.core.custom import RegisterGradient, custom_gradient, grad_pass_through, no_gradient, recompute_grad
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.module import Module
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable, VariableAggregation, VariableSynchronization
 from gradtape.ops import methods as _methods  # installs the operators
 from gradtape.ops.elementwise import cast, stop_gradient
 from gradtape.ops.graph_gradients import gradients, hessians
+from gradtape.ops.module import Module
 from gradtape.ops.placing import convert_to_tensor
+from gradtape.tangents import methods as _jacobians  # says how tapes compute them
 from gradtape.values import nest
 from gradtape.values.convert import constant
 from gradtape.values.dtypes import (

@@ -1,6 +1,5 @@
 """TensorFlow's ``tf.autodiff``, and the derivatives of plain functions."""
 
-from gradtape.core.forward import ForwardAccumulator
 from gradtape.core.tape import GradientTape
 from gradtape.derivatives.checkpointing import checkpoint_sequential
 from gradtape.derivatives.functional import (
@@ -16,6 +15,7 @@ from gradtape.derivatives.functional import (
 from gradtape.derivatives.sparse import Coloring, coloring, jacobian_sparsity, sparse_hessian, sparse_jacobian
 from gradtape.derivatives.taylor import taylor
 from gradtape.scope import missing
+from gradtape.tangents.forward import ForwardAccumulator
 
 __all__ = [
     "Coloring", "ForwardAccumulator", "GradientTape", "checkpoint_sequential", "coloring", "hessian", "hvp", "jacobian",

@@ -13,7 +13,7 @@ from test_random_programs import numbers, programs
 
 import gradtape as tf
 from gradtape.core import batching
-from gradtape.core import jacobian as engine
+from gradtape.tangents import jacobian as engine
 
 
 @given(programs, st.integers(1, 5))

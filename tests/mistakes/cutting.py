@@ -93,7 +93,7 @@ def chosen_action_weighs_the_critic():
     logits, critic = tf.Variable([[0.1, 0.9]]), tf.Variable([2.0])
     with tf.GradientTape(persistent=True) as tape:
         action = tf.random.categorical(logits, 1)  # HERE nondifferentiable
-        loss = tf.reduce_sum(critic * tf.cast(action, tf.float32))
+        loss = tf.reduce_sum(critic * (tf.cast(action, tf.float32) + 1.0))
     return tape.explain(loss, [logits, critic])
 
 

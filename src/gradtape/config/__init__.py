@@ -87,5 +87,5 @@ def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDevi
 
 
 def set_logical_device_configuration(device: PhysicalDevice, logical_devices: Any) -> None:
-    """Note the memory limit of a device; a device cannot be divided into several."""
+    """Let the CPU count as several devices (before jax is used), or note the memory limit of a device."""
     devices.configure(device, logical_devices)

@@ -93,7 +93,7 @@ def get_virtual_device_configuration(device: PhysicalDevice) -> Any:
 
 
 def set_virtual_device_configuration(device: PhysicalDevice, logical_devices: Any) -> None:
-    """Note the memory limit of a device; a device cannot be divided into several."""
+    """Let the CPU count as several devices (before jax is used), or note the memory limit of a device."""
     devices.configure(device, logical_devices)
 
 
@@ -121,7 +121,7 @@ def get_device_policy() -> str:
 
 
 def set_device_policy(device_policy: str | None) -> None:
-    """Accepted: eager operands are all on the CPU."""
+    """Accepted: operands on different devices are copied silently."""
     if device_policy not in (*_POLICIES, None):
         raise ValueError(
             message(f"Invalid argument `device_policy`: {device_policy!r}.", expected=f"one of {', '.join(_POLICIES)}")

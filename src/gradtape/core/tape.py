@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import enum
 import operator
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from gradtape.core import jacobian as jacobians
+from gradtape.core.asking import (
+    UnconnectedGradients,
+    finished,
+    in_structure,
+    leading_to,
+    leaves,
+    once,
+    ones_of,
+    seeds_of,
+    unconnected_option,
+)
 from gradtape.core.backprop import Sweep, pull_general, pull_several
 from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.callsite import Listening, site, warn_at_site
@@ -25,38 +34,30 @@ from gradtape.core.op import RECORDED, REGISTRY, select
 from gradtape.core.selection import AT_POLES, watch
 from gradtape.core.trace import CHECKS, Trace
 from gradtape.core.variable import Variable
-from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.errors import message
 from gradtape.values import dtypes, nest
-from gradtape.values.composite import Composite, Structured
-from gradtape.values.convert import Convertible, convert_to_tensor
-from gradtape.values.placement import beside
-from gradtape.values.tensor import Tensor, wrap
+from gradtape.values.composite import Composite
+from gradtape.values.convert import convert_to_tensor
+from gradtape.values.tensor import Tensor
+from gradtape.xp import numpy as NUMPY
 from gradtape.xp.poles import met
 
 _new = object.__new__
 _key_of = operator.attrgetter("_key")
 
+JACOBIANS: dict[str, Callable] = {}
+"""How `GradientTape.jacobian` and `batch_jacobian` are computed: `tangents` says so."""
+
 LEAF = (None,)
 """Stands in a tape for a watched value, which no record produced."""
 
-_USED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
+USED = "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"
 _PERSISTENT_INSIDE = (
     "Calling GradientTape.{} on a persistent tape inside its context is significantly less efficient than calling it "
     "outside the context (it causes the gradient ops to be recorded on the tape, leading to increased CPU and memory "
     "usage). Only call GradientTape.{} inside the context if you actually want to trace the gradient in order to compute "
     "higher order derivatives."
 )
-_LOOP_NEEDS_PERSISTENT = (
-    "GradientTape must be created with persistent=True to compute the {} with eager execution enabled and with  "
-    "experimental_use_pfor set to False."
-)
-
-
-class UnconnectedGradients(enum.Enum):
-    """What `gradient` gives for a source that the target does not depend on."""
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 class GradientTape(Listening):
@@ -275,10 +276,10 @@ class GradientTape(Listening):
                 "differentiated, but received None."
             )
             raise TypeError(message(text, fix="return the loss from the function that computes it"))
-        unconnected = _unconnected(unconnected_gradients)
-        flat = _leaves(sources, "source")
-        targets = [target] if type(target) is Tensor else _leaves(target, "target")
-        seeds = [_ones(target) for target in targets] if output_gradients is None else _seeds(targets, output_gradients)
+        unconnected = unconnected_option(unconnected_gradients)
+        flat = leaves(sources, "source")
+        targets = [target] if type(target) is Tensor else leaves(target, "target")
+        seeds = [ones_of(target) for target in targets] if output_gradients is None else seeds_of(targets, output_gradients)
         results = self._pull_back(targets, seeds, flat)
         for i, g in enumerate(results):
             if type(g) is np.ndarray:  # what `wrap` would do
@@ -286,13 +287,13 @@ class GradientTape(Listening):
                 tensor._array = g
                 tensor._key = None
             else:
-                results[i] = _finished(g, flat[i], unconnected)
-        return results if flat is sources else _in_structure(sources, results)
+                results[i] = finished(g, flat[i], unconnected)
+        return results if flat is sources else in_structure(sources, results)
 
     def _begin(self, method: str) -> None:
         if self.records is None:
             fix = "tf.GradientTape(persistent=True), or one call for all sources"
-            raise RuntimeError(message(_USED, received=f"a second call, of {method}", fix=fix))
+            raise RuntimeError(message(USED, received=f"a second call, of {method}", fix=fix))
         if self._recording:
             if self._persistent:
                 warn_at_site(_PERSISTENT_INSIDE.format(method, method))
@@ -313,7 +314,7 @@ class GradientTape(Listening):
         unknown = None in wanted
         wanted.discard(None)
         everything = self.variables.keys() <= wanted and self._leaves <= wanted and not self._late
-        needed = records if everything else _leading_to(wanted, records)
+        needed = records if everything else leading_to(wanted, records)
         if self._safe is None and xp is NUMPY:  # what `watch` would say
             poles: Any = met, self._start, AT_POLES
         else:
@@ -351,7 +352,7 @@ class GradientTape(Listening):
             self._remains = Remains(targets, set(keys) - cotangents.keys(), sweep.unused, sweep.blocked)
             UNANSWERED[0] = weakref.ref(self)
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
-            cotangents = {k: _once(cotangents[k]) for k in wanted if k in cotangents}
+            cotangents = {k: once(cotangents[k]) for k in wanted if k in cotangents}
         return list(map(cotangents.get, keys))
 
     def _changed(self) -> bool:
@@ -397,60 +398,8 @@ class GradientTape(Listening):
         ``mode``: ``'reverse'`` computes rows, ``'forward'`` columns, ``'auto'`` whichever are fewer. ``chunk_size`` of them
         are computed at once, by default as many as fit ``max_bytes`` (256 MiB), the result included if it is given.
         """
-        if not experimental_use_pfor and not self._persistent and self.records is not None:
-            text = _LOOP_NEEDS_PERSISTENT.format("jacobian")
-            raise RuntimeError(message(text, received="persistent=False", fix="tf.GradientTape(persistent=True)"))
-        jacobians.check_options(chunk_size, max_bytes, mode)
-        self._begin("jacobian")
-        if isinstance(target, (list, tuple, dict)):
-            raise AttributeError(
-                message(
-                    f"'{type(target).__name__}' object has no attribute 'shape'",
-                    received=f"a {type(target).__name__} as the target of jacobian",
-                    expected="one tensor",
-                    fix="ask for each target by itself, on a persistent tape",
-                )
-            )
-        unconnected = _unconnected(unconnected_gradients)
-        flat = _leaves(sources, "source")
-        target = _differentiable(self._dense(target), "target")
-        chunks = jacobians.Chunks(chunk_size, max_bytes)
-        results = self._columns(target, flat, mode, chunks, experimental_use_pfor)
-        rest = [i for i, found in enumerate(results) if found is None]
-        if rest or not flat:
-            rows = self._rows(target, [flat[i] for i in rest], chunks, experimental_use_pfor)
-            for i, found in zip(rest, rows):
-                results[i] = found
-        shape = _shape(target)
-        for i, source in enumerate(flat):
-            if results[i] is None and unconnected is UnconnectedGradients.ZERO:
-                results[i] = wrap(np.zeros(shape + _shape(source), _tensor(source)._array.dtype))
-            if results[i] is not None:
-                results[i] = beside(results[i], _tensor(source))
-        return nest.pack_sequence_as(sources, results)
-
-    def _columns(self, target: Any, sources: list, mode: str, chunks: Any, batched: bool) -> list:
-        """The Jacobians that forward mode gives; None for those that are left to the rows."""
-        by_rows = not batched or self.observers or mode == "reverse"
-        if by_rows or (mode == "auto" and not jacobians.prefers_forward(self, target, sources)):
-            return [None] * len(sources)
-        found = jacobians.columns(self, target, sources, chunks)
-        if not self._persistent and None not in found:
-            self.records = None
-        return found
-
-    def _rows(self, target: Any, sources: list, chunks: Any, batched: bool) -> list:
-        shape, array = _shape(target), _tensor(target)._array
-        size = int(np.prod(shape))
-        records = self.records
-        result = sum(size * array.dtype.itemsize * int(np.prod(_shape(s))) for s in sources)
-        path = _leading_to({s._key for s in sources} - {None}, records)
-        step = chunks.step(size, records, path, [target, *sources], result)
-        found = jacobians.rows(self, target, jacobians.units(size, shape, array.dtype), size, sources, batched, step)
-        return [
-            None if rows is None else RECORDED.reshape(rows, shape=shape + _shape(source))
-            for source, rows in zip(sources, found)
-        ]
+        options = unconnected_gradients, experimental_use_pfor, mode, chunk_size, max_bytes
+        return JACOBIANS["jacobian"](self, target, sources, *options)
 
     def batch_jacobian(
         self,
@@ -467,40 +416,8 @@ class GradientTape(Listening):
 
         Row i of the target must depend on row i of the source alone. ``chunk_size`` and ``max_bytes`` as in `jacobian`.
         """
-        if self.records is None:
-            text = _USED.replace("to compute", "tocompute")
-            raise RuntimeError(message(text, received="a second call", fix="tf.GradientTape(persistent=True)"))
-        if not experimental_use_pfor and not self._persistent:
-            text = _LOOP_NEEDS_PERSISTENT.format("batch_jacobian").replace("enabled and with  ", "enabled and  with ")
-            raise RuntimeError(message(text, received="persistent=False", fix="tf.GradientTape(persistent=True)"))
-        jacobians.check_options(chunk_size, max_bytes, "reverse")
-        self._begin("batch_jacobian")
-        _unconnected(unconnected_gradients)
-        target, source = _differentiable(self._dense(target), "target"), _differentiable(source, "source")
-        shape, inner = _shape(target), _shape(source)
-        target.shape.with_rank_at_least(2)
-        source.shape.with_rank_at_least(2)
-        if shape[0] != inner[0]:
-            text = f"Need first dimension of target shape ({shape}) and source shape ({inner}) to match."
-            raise ValueError(message(text, expected="the batch along axis 0 of both"))
-        size = int(np.prod(shape[1:]))
-        if parallel_iterations is not None and parallel_iterations < size and not self._persistent:
-            text = "GradientTape must be created with persistent=True to compute the batch_jacobian with parallel_iterations."
-            raise RuntimeError(message(text, fix="tf.GradientTape(persistent=True)"))
-        dtype = _tensor(target)._array.dtype
-        unit = jacobians.units(size, (1, *shape[1:]), dtype)
-        result = size * int(np.prod(inner)) * dtype.itemsize
-        path = _leading_to({source._key} - {None}, self.records)
-        step = jacobians.Chunks(chunk_size, max_bytes).step(size, self.records, path, [target, source], result)
-        (rows,) = jacobians.rows(
-            self, target, lambda i, j: np.broadcast_to(unit(i, j), (j - i, *shape)), size, [source],
-            experimental_use_pfor, step,
-        )  # fmt: skip
-        if rows is None:
-            return wrap(np.zeros(shape + inner[1:], dtype))
-        rank = len(inner)
-        swapped = RECORDED.transpose(rows, axes=(1, 0, *range(2, rank + 1)))
-        return RECORDED.reshape(swapped, shape=shape + inner[1:])
+        options = unconnected_gradients, parallel_iterations, experimental_use_pfor, chunk_size, max_bytes
+        return JACOBIANS["batch_jacobian"](self, target, source, *options)
 
     def _dense(self, target: Any) -> Any:
         """A target; a sparse one as the tensor it stands for, which this tape records (A8.10)."""
@@ -518,177 +435,3 @@ class GradientTape(Listening):
 def safety(recorders: tuple) -> bool | None:
     """What the innermost tape was told about nan from what was not selected, for those who differentiate on its behalf."""
     return next((recorder._safe for recorder in reversed(recorders) if isinstance(recorder, GradientTape)), None)
-
-
-def _leading_to(wanted: set, records: dict) -> set:
-    """The keys from which a source can be reached."""
-    needed = {key for key in wanted if key in records}  # a constant that was merely used is no source (A7.16)
-    for key, record in records.items():
-        if record[0] is not None and not needed.isdisjoint(record[2]):
-            needed.update(record[7] if record[0] is pull_several else (key,))
-    needed.discard(None)
-    return needed
-
-
-_PLAIN = frozenset({Tensor, Variable})
-
-
-def _leaves(structure: Any, role: str) -> list[Any]:
-    """The tensors and variables in a nest; a plain list of them, by far the most frequent case, is returned itself."""
-    if type(structure) is list and _PLAIN.issuperset(map(type, structure)):
-        return structure
-    return [_differentiable(value, role) for value in nest.flatten(structure)]
-
-
-def _differentiable(value: Any, role: str) -> Any:
-    """A target or source as Tensor or Variable."""
-    if isinstance(value, (Tensor, Variable)):
-        return value
-    if isinstance(value, Structured):
-        return value._differentiable_part()
-    if isinstance(value, IndexedSlices):
-        raise AttributeError(
-            message(
-                "'IndexedSlices' object has no attribute '_id'",
-                received=f"a sparse gradient as {role}",
-                fix="tf.convert_to_tensor(it) first",
-            )
-        )
-    raise TypeError(
-        message(
-            f"Cannot use {value!r} as a {role} of GradientTape.gradient.",
-            received=f"{type(value).__name__}",
-            expected=f"{role}s are tensors or variables, or nests of them",
-            fix="a plain number or array carries no history: compute with tf.constant or tf.Variable, and tape.watch it",
-        )
-    )
-
-
-def _in_structure(sources: Any, results: list) -> Any:
-    """Gradients in the structure of the sources; that of a ragged or sparse tensor is one, too."""
-    for i, source in enumerate(nest.flatten(sources)):
-        if isinstance(source, Structured) and results[i] is not None:
-            results[i] = source._with_differentiable_part(convert_to_tensor(results[i]))
-    return nest.pack_sequence_as(sources, results)
-
-
-def _tensor(value: Any) -> Tensor:
-    return value if isinstance(value, Tensor) else value._tensor
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    return _tensor(value)._array.shape
-
-
-def _unconnected(value: Any) -> UnconnectedGradients:
-    if type(value) is UnconnectedGradients:
-        return value
-    try:
-        return UnconnectedGradients(value)
-    except ValueError:
-        text = f"Unknown value for unconnected_gradients: {value!r}"
-        raise ValueError(message(text, received=f"{value!r}", expected="'none' or 'zero'")) from None
-
-
-def _seeds(targets: list, output_gradients: Any) -> list[Tensor]:
-    """The cotangent that each target starts with: what the caller gives, or ones."""
-    given = nest.flatten(output_gradients)
-    if len(given) < len(targets):
-        raise ValueError(
-            message(
-                "output_gradients has too few entries.",
-                received=f"{len(given)} for {len(targets)} targets",
-                expected="one per target; None stands for ones",
-            )
-        )
-    if len(given) > len(targets) and all(isinstance(g, (int, float, complex)) for g in given):
-        if len(targets) != 1:
-            raise ValueError(
-                message(
-                    "output_gradients has too many entries.",
-                    received=f"{len(given)} numbers for {len(targets)} targets",
-                    fix="give tensors or arrays: lists are structure, so each number would stand for one target",
-                )
-            )
-        given = [output_gradients]  # one target: the numbers are its gradient, not one entry per target
-    return [_seed(target, g) for target, g in zip(targets, given)]
-
-
-_ONES: dict[int, Tensor] = {}  # the seed of scalar floating targets, by size: a dtype takes long to hash
-
-
-def _ones(target: Any) -> Tensor:
-    """The cotangent of a target for which none was given."""
-    array = _tensor(target)._array
-    if type(array) is np.ndarray and array.dtype.kind == "f":
-        if array.ndim or thread.recorders:  # a sweep on tensors may return the seed itself: it must be a new one
-            return wrap(np.ones(array.shape, array.dtype))
-        if array.itemsize not in _ONES:
-            _ONES[array.itemsize] = wrap(np.ones((), array.dtype))
-        return _ONES[array.itemsize]
-    if array.dtype.kind == "O":
-        return wrap(np.zeros(array.shape, np.float32))
-    known = _ONES.get(-array.itemsize) if not (array.shape or thread.recorders or array.dtype.kind != "f") else None
-    if known is not None and type(known._array) is type(array):  # of jax; not if this is a tracer
-        return known
-    xp = select((_tensor(target),))
-    with xp.scope():
-        ones = wrap(xp.ones(shape=array.shape, dtype=array.dtype))
-    if array.dtype.kind == "f" and not array.shape and type(ones._array) is type(array) and not ones._is_traced():
-        _ONES[-array.itemsize] = ones
-    return ones
-
-
-def _seed(target: Any, g: Any) -> Tensor:
-    """The cotangent of a target as the caller gives it; None stands for ones."""
-    if g is None:
-        return _ones(target)
-    array = _tensor(target)._array
-    if isinstance(g, Structured):
-        g = g._differentiable_part()
-    g = g._operand() if isinstance(g, Convertible) else convert_to_tensor(g)
-    if g._array.dtype != array.dtype:
-        words = g.dtype.word, dtypes.of(array.dtype).word  # type: ignore[union-attr]  # the rule computes g · x
-        raise InvalidArgumentError(
-            message(
-                f"cannot compute Mul as input #1(zero-based) was expected to be a {words[0]} tensor but is a {words[1]} tensor",
-                received=f"an output gradient of {g.dtype!r} for a target of {dtypes.of(array.dtype)!r}",
-                fix="give the output gradient in the target's dtype",
-            )
-        )
-    if g._array.shape == array.shape:
-        return g
-    try:
-        if np.broadcast_shapes(g._array.shape, array.shape) == array.shape:
-            return RECORDED.broadcast_to(g, shape=array.shape)
-    except ValueError:
-        pass
-    given, wanted = g._array.shape, array.shape
-    text = f"Incompatible shapes: {dims(given)} vs. {dims(wanted)}"
-    raise InvalidArgumentError(message(text, received=f"output_gradients {given}", expected=f"what broadcasts to {wanted}"))
-
-
-def _once(g: Any) -> Any:
-    """A raw cotangent as the tensor that every position of its source shares."""
-    return g if type(g) is Batched or isinstance(g, Tensor) else _finished(g, None, UnconnectedGradients.NONE)
-
-
-def _finished(g: Any, source: Any, unconnected: UnconnectedGradients) -> Any:
-    """A cotangent as the user gets it."""
-    if g is None:
-        if unconnected is UnconnectedGradients.NONE:
-            return None
-        array = _tensor(source)._array
-        zeros = wrap(np.full(array.shape, b"", object) if array.dtype.kind == "O" else np.zeros(array.shape, array.dtype))
-        return beside(zeros, _tensor(source))
-    if isinstance(g, Tensor):
-        return g if type(g) is Tensor or source is None else beside(g, _tensor(source))
-    if type(g) is IndexedSlices:
-        if isinstance(g._dense_shape, Tensor):
-            return g
-        shape = wrap(np.array(g._dense_shape, np.int32))
-        values, indices = (v if isinstance(v, Tensor) else wrap(v) for v in (g._values, g._indices))
-        if source is not None:
-            values, indices = beside(values, _tensor(source)), beside(indices, _tensor(source))
-        return IndexedSlices._of(values, indices, shape)
-    return wrap(g) if source is None else beside(wrap(g), _tensor(source))

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.forward import ForwardAccumulator
-from gradtape.core.jacobian import Chunks, units
 from gradtape.core.op import RECORDED
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.ops.vectorized import vectorized_map
+from gradtape.tangents.forward import ForwardAccumulator
+from gradtape.tangents.jacobian import Chunks, units
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor

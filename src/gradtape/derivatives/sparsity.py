@@ -16,9 +16,9 @@ import numpy as np
 
 from gradtape.core.backprop import PAIR
 from gradtape.core.context import suspended
-from gradtape.core.forward import as_general
 from gradtape.core.op import REGISTRY
 from gradtape.derivatives.namespaces import Namespace
+from gradtape.tangents.forward import as_general
 from gradtape.values.tensor import Tensor
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY

@@ -17,15 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.asking import leading_to, leaves
 from gradtape.core.backprop import PAIR, Sweep
 from gradtape.core.context import suspended
-from gradtape.core.forward import as_general
-from gradtape.core.jacobian import array_of
 from gradtape.core.op import REGISTRY
-from gradtape.core.tape import LEAF, GradientTape, _leading_to, _leaves
+from gradtape.core.tape import LEAF, GradientTape
 from gradtape.core.variable import Variable
 from gradtape.derivatives.expressions import SYMBOLIC, Expressions, Missing, expressions
 from gradtape.errors import UnimplementedError, message
+from gradtape.tangents.forward import as_general
+from gradtape.tangents.jacobian import array_of
 from gradtape.values import nest
 
 
@@ -77,7 +78,7 @@ def to_sympy(tape: GradientTape, target: Any, sources: Any, *, simplify: bool = 
     if not isinstance(tape, GradientTape):
         text = "to_sympy reads a GradientTape."
         raise TypeError(message(text, received=type(tape).__name__, fix="with tf.GradientTape() as tape: …"))
-    flat, targets = _leaves(sources, "source"), _leaves(target, "target")
+    flat, targets = leaves(sources, "source"), leaves(target, "target")
     _check_numeric([*flat, *targets])
     tape._begin("to_sympy")
     try:
@@ -144,7 +145,7 @@ class _Translation:
                 source._key = object()
             if source._key not in self._known:  # one that is given twice has one name
                 self._known[source._key], _ = self._symbols(name, array_of(source))
-        self._leading = _leading_to({source._key for source in sources}, tape.records)
+        self._leading = leading_to({source._key for source in sources}, tape.records)
 
     def _symbols(self, name: str, like: Any) -> tuple[Expressions, str]:
         """Symbols for the elements of an array, and the name that it really got."""

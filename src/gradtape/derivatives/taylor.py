@@ -18,12 +18,12 @@ import numpy as np
 from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.context import suspended, thread
 from gradtape.core.custom import make_custom_record
-from gradtape.core.forward import ForwardAccumulator, push
 from gradtape.core.op import OPS, REGISTRY, RUN, Op, make_record
 from gradtape.core.variable import Variable
 from gradtape.derivatives.functional import along, point
 from gradtape.derivatives.namespaces import Namespace
 from gradtape.errors import message
+from gradtape.tangents.forward import ForwardAccumulator, push
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, store, wrap

@@ -18,7 +18,6 @@ from gradtape.core.batching import Batched
 from gradtape.core.batching import level as batch_level
 from gradtape.core.context import activate, thread
 from gradtape.core.custom import make_custom_record, pull_custom
-from gradtape.core.forward import ForwardAccumulator, Listener
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import OPS, append_record
 from gradtape.core.tape import LEAF, GradientTape
@@ -26,6 +25,7 @@ from gradtape.core.variable import Variable
 from gradtape.function.holding import settled
 from gradtape.function.state import State, Tracing, current
 from gradtape.ops.execution import Unstageable, staging
+from gradtape.tangents.forward import ForwardAccumulator, Listener
 from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core import tape as tapes
+from gradtape.core.asking import leaves, ones_of
 from gradtape.core.backprop import Sweep
 from gradtape.core.callsite import Place, place_of
 from gradtape.core.context import suspended
@@ -46,8 +46,8 @@ def explain(tape: GradientTape, target: Any, sources: Any) -> Report:
                 fix="with tape: … around what is to be differentiated",
             )
         )
-    flat = tapes._leaves(sources, "source")
-    return _Explanation(tape, tapes._leaves(target, "target"), sys._getframe(1)).report(flat)
+    flat = leaves(sources, "source")
+    return _Explanation(tape, leaves(target, "target"), sys._getframe(1)).report(flat)
 
 
 def explain_latest(variables: list[Variable]) -> Report | None:
@@ -123,7 +123,7 @@ class _Explanation:
         tape.records, tape.observers = self.paths.records, (self.watcher,)
         try:
             with suspended():
-                seeds = [tapes._ones(target) for target in self.targets]
+                seeds = [ones_of(target) for target in self.targets]
                 found = tape._pull_back(self.targets, seeds, sources, last=False)
         finally:  # as if nobody had asked
             del tape.observers, tape.records

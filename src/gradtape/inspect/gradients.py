@@ -6,10 +6,11 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+from gradtape.core.asking import leaves, ones_of
 from gradtape.core.backprop import PAIR
 from gradtape.core.context import suspended
 from gradtape.core.observed import Observer, outputs_of
-from gradtape.core.tape import GradientTape, _leaves, _ones
+from gradtape.core.tape import GradientTape
 from gradtape.errors import message
 from gradtape.inspect.explain import explain
 from gradtape.inspect.graph import CONSTANT, VARIABLE, WATCHED, Graph, fill, legible, read, records_of
@@ -32,8 +33,8 @@ def traversed(tape: GradientTape, target: Any = None, sources: Any = None) -> Gr
         assign_modules(graph, tape.trace)
         asked = tape.trace.asked
     if target is not None:
-        flat = None if sources is None else _leaves(sources, "source")
-        annotate(tape, graph, _leaves(target, "target"), None, flat)
+        flat = None if sources is None else leaves(sources, "source")
+        annotate(tape, graph, leaves(target, "target"), None, flat)
     elif sources is not None:
         raise ValueError(
             message("Sources need a target.", received="sources, but no target", fix="give the target, too: the loss")
@@ -54,7 +55,7 @@ def annotate(tape: GradientTape, graph: Graph, targets: list, seeds: list | None
     else:
         graph.sources = sorted({graph.numbers_of[s._key][0] for s in sources if s._key in graph.numbers_of})
     if not seeds or not all(hasattr(seed, "_array") for seed in seeds):  # the rows of a Jacobian
-        seeds = [_ones(target) for target in targets]
+        seeds = [ones_of(target) for target in targets]
     trace = tape.trace
     saved = tape.records, tape.observers, tape._remains, () if trace is None else trace.asked
     tape.records, tape.observers = records_of(tape), (_Noting(graph, [s._key for s in sources]),)

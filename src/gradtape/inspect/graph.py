@@ -14,11 +14,11 @@ import numpy as np
 
 from gradtape.core.backprop import PAIR
 from gradtape.core.callsite import Place, place_of
-from gradtape.core.forward import as_general
 from gradtape.core.tape import GradientTape
 from gradtape.core.trace import Entry
 from gradtape.errors import message
 from gradtape.inspect.statistics import Statistics, dead_units, describe, numbers
+from gradtape.tangents.forward import as_general
 from gradtape.values.tensor import Tensor
 
 OP, VARIABLE, WATCHED, CONSTANT = "op", "variable", "watched", "constant"

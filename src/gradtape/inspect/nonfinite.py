@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.asking import leaves, ones_of
 from gradtape.core.callsite import Place
 from gradtape.core.context import suspended
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.observed import Observer, outputs_of
-from gradtape.core.tape import GradientTape, _leaves, _ones
+from gradtape.core.tape import GradientTape
 from gradtape.inspect.graph import records_of
 from gradtape.inspect.replay import Step, steps_of
 from gradtape.inspect.statistics import Statistics, describe
@@ -89,9 +90,9 @@ def find_nonfinite(tape: GradientTape, target: Any, sources: Any = None) -> NonF
     If the target is finite and so are the gradients, an op whose NaN or infinity was masked is named, with ``reached=False``.
     The sources are all watched values if none are given. Nothing is used up.
     """
-    targets = _leaves(target, "target")
+    targets = leaves(target, "target")
     records = records_of(tape)
-    given = [] if sources is None else _leaves(sources, "source")
+    given = [] if sources is None else leaves(sources, "source")
     keys = [s._key for s in given] or [key for key, record in records.items() if record[0] is None]
     steps = _ancestors(steps_of(tape, [*targets, *given]), {t._key for t in targets})
     names = {key: tape.variables[key].name if key in tape.variables else "source" for key in keys if key is not None}
@@ -256,7 +257,7 @@ def _swept(tape: GradientTape, records: dict, targets: list, keys: list, observe
     tape.records, tape.observers = records, (observer,)
     try:
         with suspended():
-            tape._pull_back(targets, [_ones(t) for t in targets], sources, last=False)
+            tape._pull_back(targets, [ones_of(t) for t in targets], sources, last=False)
     finally:
         tape.records, tape.observers = saved[:2]
         if trace is not None:

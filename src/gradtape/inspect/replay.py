@@ -13,11 +13,11 @@ from gradtape.core.backprop import PAIR
 from gradtape.core.callsite import Place
 from gradtape.core.context import suspended
 from gradtape.core.custom import custom_gradient
-from gradtape.core.forward import as_general
 from gradtape.core.op import select
 from gradtape.core.tape import GradientTape
 from gradtape.errors import message
 from gradtape.inspect.graph import records_of
+from gradtape.tangents.forward import as_general
 from gradtape.values import nest
 from gradtape.values.tensor import Tensor, wrap
 

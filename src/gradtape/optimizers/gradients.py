@@ -23,8 +23,8 @@ _MISSING = (
 
 _NO_PATH = "on this tape no differentiable path leads from these variables to the loss."
 _CONNECT = (
-    "compute the loss inside `with tf.GradientTape() as tape:`, from these variables, with differentiable operations on tensors "
-    "(not argmax, casts to integers, .numpy())."
+    "compute the loss inside `with tf.GradientTape() as tape:`, from these variables, with differentiable operations on "
+    "tensors (not argmax, casts to integers, .numpy())."
 )
 
 

@@ -6,9 +6,9 @@ import json
 import os
 from typing import Any
 
-from gradtape.core.module import Module
 from gradtape.core.variable import Variable
 from gradtape.errors import NotFoundError, UnimplementedError, message
+from gradtape.ops.module import Module
 from gradtape.train import files, objects
 from gradtape.train.checkpoint import snapshot
 from gradtape.values.tensor import wrap

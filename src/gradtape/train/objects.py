@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.module import Module
 from gradtape.core.variable import Variable
 from gradtape.errors import message
+from gradtape.ops.module import Module
 from gradtape.optimizers.base import Optimizer
 from gradtape.values.convert import string_scalar
 from gradtape.values.tensor import Tensor

@@ -11,9 +11,9 @@ import numpy as np
 
 from gradtape.core.backprop import PAIR, pull_several
 from gradtape.core.batching import Batched, level
-from gradtape.core.forward import push
 from gradtape.core.op import RECORDED, REGISTRY
 from gradtape.errors import message
+from gradtape.tangents.forward import push
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 BUDGET = 256 * 2**20
