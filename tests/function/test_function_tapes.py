@@ -219,6 +219,25 @@ def test_a_sparse_gradient_is_a_result_and_an_update():
     agree(compute, tf.constant([1, 3, 1]))
 
 
+def test_the_gradient_of_rows_stays_sparse_through_a_call():
+    table = tf.Variable(np.arange(8.0).reshape(4, 2))
+    rows = tf.constant([1, 3, 1])
+
+    def body(rows):
+        return tf.reduce_sum(tf.gather(table, rows) ** 2.0)
+
+    for f in (body, function(body)):
+        with tf.GradientTape(persistent=True) as tape:
+            y = f(rows)
+        g = tape.gradient(y, table)
+        assert isinstance(g, tf.IndexedSlices)
+        assert g.indices.numpy().tolist() == [1, 3, 1]
+        np.testing.assert_array_equal(tf.convert_to_tensor(g).numpy(), tape.jacobian(y, table).numpy())
+        with tf.GradientTape() as tape:
+            y = tf.function(lambda x, rows: tf.reduce_sum(tf.gather(x, rows)))(table * 2.0, rows)
+        assert isinstance(tape.gradient(y, table), tf.Tensor)  # rows of something that was computed
+
+
 def test_dropout_has_the_same_mask_in_the_backward_pass():
     f = function(lambda x: tf.nn.dropout(x, 0.5))
     x = tf.ones([100])

@@ -18,7 +18,7 @@ from gradtape.values import dtypes, nest
 from gradtape.values.composite import Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.placement import beside
-from gradtape.values.tensor import Tensor, wrap
+from gradtape.values.tensor import JaxTensor, Tensor, wrap
 
 
 class UnconnectedGradients(enum.Enum):
@@ -136,13 +136,14 @@ def ones_of(target: Any) -> Tensor:
         return _ONES[array.itemsize]
     if array.dtype.kind == "O":
         return wrap(np.zeros(array.shape, np.float32))
-    known = _ONES.get(-array.itemsize) if not (array.shape or thread.recorders or array.dtype.kind != "f") else None
-    if known is not None and type(known._array) is type(array):  # of jax; not if this is a tracer
+    scalar = array.dtype.kind == "f" and not array.shape and type(tensor_of(target)) is JaxTensor
+    known = _ONES.get(-array.itemsize) if scalar and not thread.recorders else None
+    if known is not None and type(known._array) is type(array):  # not if this is a tracer
         return known
     xp = select((tensor_of(target),))
     with xp.scope():
         ones = wrap(xp.ones(shape=array.shape, dtype=array.dtype))
-    if array.dtype.kind == "f" and not array.shape and type(ones._array) is type(array) and not ones._is_traced():
+    if scalar and not ones._is_traced():
         _ONES[-array.itemsize] = ones
     return ones
 
