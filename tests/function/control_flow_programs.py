@@ -70,7 +70,7 @@ class Generator:
     def _while(self, depth: int, loop: bool, counters: tuple[str, ...]) -> list[str]:
         indent, k = "    " * depth, self._name()
         start = self._pick(["0", "tf.constant(0)", "n - n"])
-        also = f" and {self._condition(counters)}" if self._random.random() < 0.3 else ""
+        also = f" and ({self._condition(counters)})" if self._random.random() < 0.3 else ""
         head = [f"{indent}{k} = {start}", f"{indent}while {k} < {self._pick(['n', 'n', '3'])}{also}:", f"{indent}    {k} += 1"]
         return head + self._block(depth + 1, True, (*counters, k))
 

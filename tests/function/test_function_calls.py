@@ -297,5 +297,3 @@ def test_traced_values_print_and_say_what_they_are(capsys):
     out = capsys.readouterr().out
     assert "shape=(), dtype=float32, traced" in out
     assert "<tf.Variable 'v:0' shape=() dtype=float32>" in out
-
-

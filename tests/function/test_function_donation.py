@@ -11,6 +11,8 @@ import pytest
 import gradtape as tf
 from gradtape.function.holding import is_held
 
+pytest.importorskip("jax")
+
 
 def _counter(*variables):
     @tf.function

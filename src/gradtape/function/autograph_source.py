@@ -145,6 +145,7 @@ class Template:
         closure = tuple(cells[name] for name in self._code.co_freevars)
         made = types.FunctionType(self._code, function.__globals__, closure=closure)(operators)
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        made.__name__, made.__qualname__ = function.__name__, function.__qualname__
         return made
 
 
@@ -152,5 +153,7 @@ def _renamed(code: types.CodeType, original: types.CodeType, generated: set[str]
     """Code whose generated parts carry the name of the function that they are part of, as tracebacks show it."""
     constants = tuple(_renamed(c, original, generated) if isinstance(c, types.CodeType) else c for c in code.co_consts)
     if code.co_name in generated:
-        code = code.replace(co_name=original.co_name, co_qualname=original.co_qualname)
-    return code.replace(co_consts=constants)
+        name, qualified = original.co_name, original.co_qualname
+    else:
+        name, qualified = code.co_name, f"{original.co_qualname}.<locals>.{code.co_name}"
+    return code.replace(co_consts=constants, co_name=name, co_qualname=qualified)
