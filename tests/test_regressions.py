@@ -72,6 +72,18 @@ def test_a_variable_as_target_needs_no_jax():
     assert done.stdout.strip() == "5.0", done.stderr
 
 
+def test_a_cast_to_bfloat16_is_recorded_when_the_type_is_met_for_the_first_time():
+    code = (
+        "import gradtape as tf, ml_dtypes, numpy as np\n"
+        "from gradtape.ops.elementwise import astype\n"
+        "x = tf.Variable([1.0, 2.0])\n"
+        "with tf.GradientTape() as tape: y = astype(x, dtype=np.dtype(ml_dtypes.bfloat16))\n"
+        "print(tape.gradient(y, x).numpy())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[1. 1.]", done.stderr
+
+
 # Second derivatives where the cotangent is exactly 0
 
 

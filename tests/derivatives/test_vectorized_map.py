@@ -234,3 +234,18 @@ def test_what_depends_on_a_draw_is_what_a_loop_gives(f, elements):
     tf.random.set_seed(3)
     looped = tf.stack([f(tf.constant(element)) for element in elements])
     np.testing.assert_array_equal(mapped.numpy(), looped.numpy())
+
+
+def test_a_map_inside_a_compiled_function_with_a_tape_inside_and_a_variable():
+    weight = tf.Variable([1.0, 2.0, 3.0])
+
+    def gradient(row):
+        with tf.GradientTape() as tape:
+            tape.watch(row)
+            y = tf.tanh(tf.tanh(row * weight + row) * weight)
+        return tape.gradient(y, [row, weight])
+
+    rows = tf.constant(np.linspace(-1.0, 1.0, 12).reshape(4, 3), tf.float32)
+    compiled = tf.function(lambda rows: tf.vectorized_map(gradient, rows), jit_compile=True)(rows)
+    for one, two in zip(compiled, tf.vectorized_map(gradient, rows)):
+        np.testing.assert_allclose(one, two, 1e-5, 1e-6)

@@ -6,8 +6,10 @@ import ctypes
 import functools
 import itertools
 import random
+import sys
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -16,9 +18,15 @@ import gradtape as tf
 from gradtape.core.context import thread
 from gradtape.experimental import from_jax
 from gradtape.function import function
+from gradtape.function.holding import Holder
+from gradtape.function.state import State, Tracing, current
+from gradtape.ops.execution import staging
 
 jax = pytest.importorskip("jax")
 from jax.experimental import io_callback  # noqa: E402
+
+from gradtape.function.regions import Region  # noqa: E402
+from gradtape.function.staging import Program  # noqa: E402
 
 ONE = tf.constant(1.0)
 MINE = "mine, on purpose"
@@ -123,6 +131,7 @@ def interrupt(ident: int) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # from the one that Python drops
 @pytest.mark.parametrize("kind", ["compiled", "traced anew", "eager"])
 def test_interrupting(kind):
     """An exception from outside may come at any time; a call has then happened or has not."""
@@ -151,14 +160,17 @@ def test_interrupting(kind):
     worker = threading.Thread(target=work)
     worker.start()
     rng, times = random.Random(1), 10 if kind == "traced anew" else 30
-    for number in range(times):
+    for _ in range(times):
         time.sleep(rng.random() * 0.01)
-        interrupt(worker.ident)
-        while len(noticed) == number and worker.is_alive():  # one at a time
+        before, again = len(noticed), 0.0
+        while len(noticed) == before and worker.is_alive():  # one at a time
+            if time.monotonic() > again:  # Python drops one that comes while a destructor runs
+                again = time.monotonic() + 15.0
+                interrupt(worker.ident)
             time.sleep(0.001)
     done.append(1)
     worker.join()
-    assert len(noticed) == times
+    assert len(noticed) >= times
     assert float(one) == float(two)
     assert float(step(ONE, 0)) == 2.0 * float(one) == 2.0 * float(two)
     assert not thread.recorders
@@ -192,3 +204,51 @@ def test_64_threads_and_some_that_fail():
         each.join()
     assert sorted(seen) == [2.0 * n for n in range(1, len(seen) + 1)]
     assert float(one) == float(two) == len(seen) == 64 * 8 - 8 * 4
+
+
+def interrupted_at_the_beginning_of(entered: Callable, call: Callable) -> None:
+    """Call, and raise KeyboardInterrupt where Python notices one: as this function is entered for the first time."""
+
+    def notice(frame, event, argument):
+        if frame.f_code is entered.__code__:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(notice)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("entered", [State.__enter__, State.__exit__, Tracing.__enter__, Tracing.__exit__, Region.__exit__])
+def test_an_interruption_as_a_run_begins_or_ends_leaves_nothing_behind(entered):
+    one, two = pair()
+
+    @function
+    def step(x):
+        one.assign_add(x)
+        return tf.cond(x > 0.0, lambda: one + two, lambda: x)
+
+    interrupted_at_the_beginning_of(entered, lambda: step(ONE))
+    assert current() is None
+    assert (staging.inside, staging.draw, thread.recorders) == (False, None, ())
+    assert (float(step(ONE)), float(one)) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("entered", [Holder.begin, Holder._current, Holder._take, Program._complete])
+def test_an_interruption_while_variables_are_held_loses_no_value(entered):
+    one, two = pair()
+
+    @function
+    def step(x):
+        one.assign_add(x)
+        two.assign(one * 1.0)
+        return x
+
+    interrupted_at_the_beginning_of(entered, lambda: step(ONE))
+    assert float(one) == float(two)
+    step(ONE)
+    assert float(one) == float(two)

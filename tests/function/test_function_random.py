@@ -55,3 +55,33 @@ def test_gradients_flow_to_parameters():
     with tf.GradientTape() as tape:
         y = f()
     np.testing.assert_allclose(tape.gradient(y, scale).numpy(), y.numpy().sum() / 2.0, 1e-5)
+
+
+def test_a_call_that_makes_its_program_anew_draws_once():
+    def step(x, n):
+        drawn = tf.random.normal([])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * 0.5), [0, x])[1]
+        return drawn, tape.gradient(y, x)
+
+    def numbers(decorate):
+        tf.random.set_seed(1)
+        f = decorate(step)
+        return [float(f(tf.constant(1.0), tf.constant(n))[0]) for n in (3, 40, 5)]
+
+    assert numbers(function) == numbers(lambda f: f)
+
+
+def test_a_call_whose_variable_has_another_shape_now_draws_once():
+    def numbers(decorate):
+        tf.random.set_seed(1)
+        v = tf.Variable([1.0], shape=tf.TensorShape([None]))
+        f = decorate(lambda: tf.reduce_sum(v) + tf.random.normal([]))
+        found = [float(f())]
+        v.assign([1.0, 2.0])
+        with tf.GradientTape():  # no value is held then
+            found += [float(f()), float(f())]
+        return found
+
+    np.testing.assert_allclose(numbers(function), numbers(lambda f: f), rtol=1e-6)

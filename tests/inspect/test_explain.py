@@ -451,3 +451,19 @@ def test_the_witness_goes_home():
         pass
     y + 1.0
     assert type(NOBODY.records) is dict, "the tape is gone"
+
+
+def test_an_error_of_an_optimizer_does_not_keep_the_tape_alive():
+    gc.disable()
+    try:
+        v = tf.Variable([1.0, 2.0])
+        with tf.GradientTape() as tape:
+            y = tf.stop_gradient(v * 2.0)
+        with pytest.raises(tf.errors.NoGradientsError) as caught:
+            tf.optimizers.SGD(0.1).apply_gradients([(tape.gradient(y, v), v)])
+        assert caught.value.report[0].cause is Cause.STOP_GRADIENT
+        alive = [weakref.ref(tape), weakref.ref(v), weakref.ref(y)]
+        del tape, v, y, caught
+        assert [reference() for reference in alive] == [None] * 3
+    finally:
+        gc.enable()

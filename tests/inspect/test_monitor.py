@@ -318,3 +318,15 @@ def test_a_callback_sees_the_batches_of_fit(hidden):
     assert [row.update_norm for row in monitor.rows] == pytest.approx([0.1 * n for n in norms], rel=1e-5)
     assert [row.norm for row in monitor.rows] == ([None, None] if hidden else pytest.approx(norms, rel=1e-5))
     assert "apply" not in vars(model.optimizer)
+
+
+def test_large_and_complex_variables_and_those_of_unknown_shape():
+    large, turned = tf.Variable([3e30, 4e30]), tf.Variable([3.0 + 4.0j])
+    loose = tf.Variable([1.0, 2.0], shape=tf.TensorShape(None))
+    with GradientMonitor(live=False) as monitor:
+        for variable, gradient in ((large, tf.constant([3e29, 4e29])), (turned, turned * (1.0 - 1.0j)), (loose, loose * 1.0)):
+            tf.optimizers.SGD(1.0).apply_gradients([(gradient, variable)])
+    rows = monitor.rows
+    assert [row.shape for row in rows] == [(2,), (1,), (2,)]
+    np.testing.assert_allclose([row.value_norm for row in rows], [4.5e30, 5.0, 0.0], rtol=1e-6)
+    np.testing.assert_allclose([row.update_norm for row in rows], [5e29, 50**0.5, 5**0.5], rtol=1e-6)

@@ -193,3 +193,16 @@ def test_a_tape_inside_a_program_that_is_being_made_says_that_it_knows_no_values
         return y
 
     f(tf.constant([1.0]))
+
+
+@pytest.mark.parametrize("size", [1e6, 1e10, 1e30])
+def test_right_rules_pass_beside_values_that_swallow_small_steps(size):
+    x = tf.Variable([size, 1.0 / size])
+    with tf.GradientTape(trace=True) as tape:
+        tf.reduce_sum(tf.sqrt(x) + x * 3.0)
+    verification = tape.verify()
+    assert verification, str(verification)
+    assert not verification.skipped
+    with mutated(OPS["sqrt"].op, 0):
+        (wrong,) = tape.verify().wrong
+    assert wrong.op == "sqrt"

@@ -183,3 +183,59 @@ def masked_with_zeros():
         kept = w * mask  # HERE zero
         loss = tf.reduce_sum(kept)
     return tape.explain(loss, w)
+
+
+def mask_that_should_be_learned():
+    threshold, w = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
+    with tf.GradientTape(persistent=True) as tape:
+        kept = tf.boolean_mask(w, w > threshold)  # HERE nondifferentiable
+        loss = tf.reduce_sum(kept)
+    return tape.explain(loss, threshold)
+
+
+def mask_as_an_index():
+    threshold, w = tf.Variable([1.0, 2.0]), tf.Variable([3.0, 4.0])
+    with tf.GradientTape(persistent=True) as tape:
+        loss = tf.reduce_sum(w[w > threshold])  # HERE nondifferentiable
+    return tape.explain(loss, threshold)
+
+
+def condition_of_where():
+    x, w = tf.Variable([1.0, -1.0]), tf.Variable([3.0, 4.0])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.where(x > 0.0, w, tf.zeros([2])))  # HERE nondifferentiable
+    assert tape.gradient(loss, x) is None
+    return tape.explain(loss, x)
+
+
+def learned_number_of_copies():
+    count, w = tf.Variable(2.3), tf.Variable([1.0])
+    with tf.GradientTape(persistent=True) as tape:
+        whole = tf.cast(count, tf.int32)  # HERE dtype
+        loss = tf.reduce_sum(tf.repeat(w, whole))
+    return tape.explain(loss, count)
+
+
+def places_of_the_best():
+    x = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape(persistent=True) as tape:
+        _, places = tf.math.top_k(x, 2)  # HERE nondifferentiable
+        loss = tf.reduce_sum(tf.cast(places, tf.float32))
+    return tape.explain(loss, x)
+
+
+def only_the_shape_was_used():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.ones_like(x) * 3.0)  # HERE nondifferentiable
+    assert tape.gradient(loss, x) is None
+    return tape.explain(loss, x)
+
+
+def second_derivative_of_relu():
+    w = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True, trace=True) as outer:
+        with tf.GradientTape() as inner:
+            y = tf.nn.relu(w)
+        slope = inner.gradient(y, w)  # HERE zero
+    return outer.explain(slope, w)

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -165,3 +166,59 @@ def worker_thread_finishes_the_loss():
     loss = found["loss"]
     assert tape.gradient(loss, w) is None
     return tape.explain(loss, w)
+
+
+def text_and_back():
+    w = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = w * 2.0
+        loss = tf.constant(float(f"{y:.3f}"))  # HERE left
+    return tape.explain(loss, w)
+
+
+def progress_line_is_not_blamed():
+    w = tf.Variable(2.0)
+    lines = []
+    with tf.GradientTape(persistent=True) as tape:
+        y = w * 2.0
+        z = y.numpy()  # HERE left
+        lines.append(f"{y:.3f}")
+        loss = tf.constant(z)
+    return tape.explain(loss, w)
+
+
+def buffer_of_numpy():
+    w = tf.Variable([2.5, 1.0])
+    buffer = np.zeros(2, np.float32)
+    with tf.GradientTape(persistent=True) as tape:
+        for i in range(2):
+            buffer[i] = w[i] * 2.0  # HERE left
+        loss = tf.reduce_sum(buffer)
+    return tape.explain(loss, w)
+
+
+def pool_of_threads():
+    w = tf.Variable([1.0, 2.0])
+    with ThreadPoolExecutor(1) as pool, tf.GradientTape() as tape:
+        parts = list(pool.map(lambda k: tf.reduce_sum(w * k), [1.0, 2.0]))  # HERE another_thread
+        loss = parts[0] + parts[1]
+    assert tape.gradient(loss, w) is None
+    return tape.explain(loss, w)
+
+
+def inner_gradient_as_numbers():
+    w = tf.Variable(2.0)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = w**3
+        slope = inner.gradient(y, w).numpy()  # HERE left
+        penalty = tf.constant(slope) ** 2
+    assert outer.gradient(penalty, w) is None
+    return outer.explain(penalty, w)
+
+
+def larger_of_two():
+    a, b = tf.Variable(2.5), tf.Variable(1.0)
+    with tf.GradientTape(persistent=True) as tape:
+        larger = max(a * 1.0, b * 1.0)  # HERE condition
+    return tape.explain(larger, b)

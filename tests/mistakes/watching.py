@@ -113,3 +113,45 @@ def wrong_list_of_variables():
         loss = tf.reduce_mean(generator * 2.0)
     assert tape.gradient(loss, critic) is None
     return tape.explain(loss, critic)
+
+
+def generator_ran_before_the_tape():
+    class Layer(tf.Module):
+        def __init__(self):
+            self.w = tf.Variable(tf.ones([2, 2]))
+
+        def __call__(self, x):
+            return x @ self.w
+
+    generator, critic = Layer(), Layer()
+    noise = tf.ones([3, 2])
+    fake = generator(noise)  # HERE read_before
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(critic(fake))
+    assert tape.gradient(loss, generator.w) is None
+    return tape.explain(loss, generator.w)
+
+
+def watched_after_the_computation():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        y = tf.sin(x)  # HERE not_watched
+        tape.watch(x)
+    assert tape.gradient(y, x) is None
+    return tape.explain(y, x)
+
+
+def value_of_the_variable_as_source():
+    w = tf.Variable([1.0, -2.0])
+    value = tf.convert_to_tensor(w)
+    with tf.GradientTape(persistent=True) as tape:  # HERE not_watched
+        loss = tf.reduce_sum(w * w)
+    return tape.explain(loss, value)
+
+
+def labels_as_source():
+    labels = tf.constant([1, 0])
+    w = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:  # HERE dtype
+        loss = tf.reduce_sum(w * tf.cast(labels, tf.float32))
+    return tape.explain(loss, labels)

@@ -58,4 +58,5 @@ RECORDS = [
     record("roll", {"shift": (1, -1), "axis": (0, 1)}, normal(2, 3), lambda x: np.roll(x, (1, -1), (0, 1)), "two axes"),
     record("repeat", {"repeats": 2, "axis": 1}, normal(2, 3), lambda x: np.repeat(x, 2, 1)),
     record("repeat", {"repeats": (2, 0, 1), "axis": -1}, normal(2, 3), lambda x: np.repeat(x, (2, 0, 1), -1), "counts"),
+    record("repeat", {"repeats": 3, "axis": 0}, normal(), lambda x: np.repeat(x, 3), "a number"),
 ]  # fmt: skip

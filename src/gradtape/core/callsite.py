@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections import Counter
 from types import CodeType, FrameType
 from typing import Any
@@ -12,11 +10,10 @@ from typing import Any
 from gradtape.values.places import Place, place_of, site, user_frame
 
 __all__ = [
-    "MANY", "Listening", "Place", "logger", "place_of", "report_growth", "site", "user_frame", "user_site", "warn_at_site",
+    "MANY", "Listening", "Place", "logger", "place_of", "report_growth", "site", "user_frame", "warn_at_site",
 ]  # fmt: skip
 
 logger = logging.getLogger("gradtape")
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _counts: Counter = Counter()
 
 
@@ -44,17 +41,10 @@ MANY = object()
 """Stands in a note for the second input, where the first is the sequence of them all."""
 
 
-def user_site() -> tuple[str, int]:
-    """File and line of the nearest frame that is not ours."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
-
-
 def warn_at_site(text: str, times: int = 1) -> None:
     """Log a warning, at most ``times`` times for each place in the user's code."""
-    site = (*user_site(), text[:40])
-    _counts[site] += 1
-    if _counts[site] <= times:
-        logger.warning("%s (at %s:%d)", text, site[0], site[1])
+    place = place_of(*site())
+    told = place.file, place.line, text[:40]
+    _counts[told] += 1
+    if _counts[told] <= times:
+        logger.warning("%s (at %s:%d)", text, place.file, place.line)

@@ -637,7 +637,8 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
     if type(out) is Tensor and len(tensors) == 1:
         (x,) = tensors
         a = x._array
-        if out._array.dtype is not a.dtype and out._array.dtype not in trainable:
+        dtype = out._array.dtype
+        if dtype is not a.dtype and dtype not in trainable and not dtypes.joins_trainable(dtype):
             return None
         key = out._key = object()
         return pull_general, spec, (x._key,), (a.shape,), (a.dtype,), kept, attributes, (key,), (
@@ -645,7 +646,7 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
         )
     outs = out if type(out) is tuple else (out,)
     for o in outs:
-        if o._array.dtype in trainable:
+        if o._array.dtype in trainable or dtypes.joins_trainable(o._array.dtype):
             o._key = object()
     keys = tuple([o._key for o in outs])
     if keys.count(None) == len(keys):

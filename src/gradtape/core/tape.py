@@ -305,10 +305,16 @@ class GradientTape(Listening):
         records = self.records
         consume = last and not self._persistent
         raw = not thread.recorders or not (self._changed() or self._is_recorded_elsewhere([*targets, *seeds]))
+        accelerated = self.accelerated
         if type(seeds[0] if seeds else None) is Batched:
             xp = BATCHED
         else:
-            xp = RECORDED if not raw else select(targets) if self.accelerated is None else self.accelerated.xp
+            xp = select(targets) if raw else RECORDED
+            if accelerated is not None:
+                if xp is BATCHED:  # inside vectorized_map: a batch knows where its values are
+                    accelerated = None
+                elif raw:
+                    xp = accelerated.xp
         keys = list(map(_key_of, sources))
         wanted = set(keys)
         unknown = None in wanted
@@ -337,7 +343,7 @@ class GradientTape(Listening):
             sweep.cotangents[key] = seed if present is None else xp.add(present, seed)
         try:
             with xp.scope():
-                run = kind.run if self.accelerated is None or self.observers else self.accelerated.sweep
+                run = kind.run if accelerated is None or self.observers else accelerated.sweep
                 run(sweep, records if consume and self.trace is None else records.copy(), wanted)
         finally:
             if consume:

@@ -10,9 +10,9 @@ from typing import Any
 from gradtape.function.autograph_blocks import Block
 from gradtape.function.autograph_calls import condition, traced
 from gradtape.function.autograph_values import check_branches, has_returned_in_one, with_return_value
+from gradtape.function.control import require
 from gradtape.function.messages import is_due_to_tracing
 from gradtape.function.state import current
-from gradtape.ops.elementwise import cast, maximum
 from gradtape.ops.execution import Unstageable
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
@@ -171,10 +171,13 @@ def _joined(value: Any, decider: Tensor, second: Callable, joined: Callable) -> 
     if value is not decider:
         return None
     state: Any = current()
-    before = {key: state.values[key] for key in state.assigned}
+    before, needs = {key: state.values[key] for key in state.assigned}, dict(state.needs)
     other = second()
     if any(state.values[key] is not before.get(key) for key in state.assigned):
         raise Unstageable("an `and` or `or` over tensors whose second part assigns a variable")
+    if any(needs.get(place) is not need for place, need in state.needs.items()):
+        state.needs = needs  # what is checked there may hold only if Python gets there
+        return None
     is_truth = isinstance(other, bool) or (isinstance(other, Tensor) and other.dtype is dtypes.bool_ and not other.ndim)
     return joined(decider, convert_to_tensor(other)) if is_truth else None
 
@@ -183,9 +186,6 @@ def assert_stmt(test: Any, text: Callable | None = None) -> None:
     """``assert test, text``; of a tensor, the program tells after it ran whether that was so."""
     decider = condition(test, "assert statement")
     if traced(decider):
-        state: Any = current()
-        place = (*state.next_place(), "assert")
-        failed = cast(~decider, dtypes.int32)
-        state.needs[place] = maximum(state.needs[place], failed) if place in state.needs else failed
+        require(decider)
     elif not decider:
         raise AssertionError(*([] if text is None else [text()]))

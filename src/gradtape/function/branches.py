@@ -8,7 +8,7 @@ from typing import Any
 from gradtape.core.context import thread
 from gradtape.errors import message
 from gradtape.function.leaves import Leaves, Mismatch, as_tensor, is_number, is_same, is_tensor, tensor_of
-from gradtape.function.regions import Body, Discovery, Onlooker, Region, order, record, sealed, stub, watched_by
+from gradtape.function.regions import Body, Discovery, Onlooker, Region, depends, order, record, sealed, stub, watched_by
 from gradtape.function.state import current
 from gradtape.ops.execution import Unstageable
 from gradtape.ops.tensor_array import TensorArray
@@ -70,10 +70,7 @@ class _Found:
             with watched_by(tape), self.state:
                 self.result = function()
                 self.leaves = [leaf.value() if hasattr(leaf, "assign") else leaf for leaf in nest.flatten(self.result)]
-            known = tape[0].records if tape else {}
-            self.differentiated = any(record[0] is not None for record in known.values()) or any(
-                isinstance(leaf, Tensor) and leaf._key in known for leaf in self.leaves
-            )
+            self.differentiated = bool(tape) and depends(tape[0].records, self.leaves)
             return []
 
         jax.make_jaxpr(run)()

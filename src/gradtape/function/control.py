@@ -23,14 +23,15 @@ from gradtape.function.leaves import Mismatch, as_tensor
 from gradtape.function.messages import is_due_to_tracing
 from gradtape.function.regions import record
 from gradtape.function.repeats import Repeat, Unfit
+from gradtape.function.state import current
 from gradtape.ops import execution
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
 __all__ = [
-    "UNROLL", "Count", "Mismatch", "branch", "cond", "for_each", "gradients", "hessians", "put_row", "scan", "take_row",
-    "traced", "while_loop",
+    "UNROLL", "Count", "Mismatch", "branch", "cond", "for_each", "gradients", "hessians", "put_row", "require", "scan",
+    "take_row", "traced", "while_loop",
 ]  # fmt: skip
 
 UNROLL = 16
@@ -43,6 +44,11 @@ def traced(value: Any) -> bool:
     if isinstance(value, Variable):
         return execution.staging.inside
     return isinstance(value, Tensor) and value._is_traced()
+
+
+def require(holds: Tensor) -> None:
+    """Check a traced condition when the program has run: it has to hold everywhere."""
+    current().require(holds._array)  # type: ignore[union-attr]
 
 
 # Branches
@@ -237,7 +243,7 @@ def _may_unroll(error: Exception, count: int) -> bool:
 
 
 def put_row(stack: Tensor, index: Tensor, row: Tensor) -> Tensor:
-    """The tensor with another row at ``index``; out of range: the nearest one."""
+    """The tensor with another row at ``index``, which is in range."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -255,7 +261,7 @@ def put_row(stack: Tensor, index: Tensor, row: Tensor) -> Tensor:
 
 
 def take_row(stack: Tensor, index: Tensor) -> Tensor:
-    """The row at ``index``; out of range: the nearest one."""
+    """The row at ``index``, which is in range."""
     import jax.numpy as jnp
     from jax import lax
 

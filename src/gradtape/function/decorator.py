@@ -23,7 +23,7 @@ from gradtape.function.explain import Explanation, explain
 from gradtape.function.results import as_tensors, expanded
 from gradtape.function.signature import Call
 from gradtape.function.staging import MoreSteps, Program, Violated
-from gradtape.function.state import InitialValueIsTraced, Snapshot, State, Tracing, current
+from gradtape.function.state import InitialValueIsTraced, Snapshot, State, Tracing, current, nothing_left
 from gradtape.ops.execution import settings, staging
 from gradtape.values import nest
 from gradtape.values.spec import TensorSpec
@@ -73,6 +73,7 @@ def _can_compile() -> bool:
 
 
 _EAGER: Any = "run as it is written"
+_AGAIN: Any = "run another program"
 
 
 class Function:
@@ -143,25 +144,32 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        key = id(instance)
-        known = self._methods.get(key)
+        known = self._methods.get(id(instance))
         if known is None or known[0]() is not instance:
-            try:
-                reference = weakref.ref(instance, lambda _: self._methods.pop(key, None))
-            except TypeError:  # it stays alive with this function
-                reference = lambda: instance  # type: ignore[assignment]
-            python_function = self._python
-
-            def method(*args: Any, **kwargs: Any) -> Any:
-                return self._body(python_function.__get__(reference()))(*args, **kwargs)
-
-            functools.update_wrapper(method, python_function)
-            method.__signature__ = inspect.signature(python_function.__get__(instance))  # type: ignore[attr-defined]
-            bound = Function(method, self._specs, self._jit_compile, self._autograph)
-            bound._reads, bound._instance = python_function, reference
-            known = reference, bound
-            self._methods[key] = known
+            with self._lock:  # one function for an instance, whoever asks first
+                known = self._methods.get(id(instance))
+                if known is None or known[0]() is not instance:
+                    known = self._methods[id(instance)] = self._bound_to(instance)
         return Method(instance, known[1])
+
+    def _bound_to(self, instance: Any) -> tuple[Callable, Function]:
+        """A function of its own for an instance, with a reference to it."""
+        key = id(instance)
+        reference: Callable
+        try:
+            reference = weakref.ref(instance, lambda _: self._methods.pop(key, None))
+        except TypeError:  # it stays alive with this function
+            reference = lambda: instance
+        python_function = self._python
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self._body(python_function.__get__(reference()))(*args, **kwargs)
+
+        functools.update_wrapper(method, python_function)
+        method.__signature__ = inspect.signature(python_function.__get__(instance))  # type: ignore[attr-defined]
+        bound = Function(method, self._specs, self._jit_compile, self._autograph)
+        bound._reads, bound._instance = python_function, reference
+        return reference, bound
 
     # Calling
 
@@ -196,7 +204,8 @@ class Function:
                 return self._run_program(key, call, snapshot)
         return self._run_program(key, call, snapshot)
 
-    def _run_program(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
+    def _run_program(self, key: Any, call: Call, snapshot: Snapshot | None, draws: list | None = None) -> Any:
+        """The result of a call; ``draws`` are its random numbers, if it has begun before."""
         program, failure = self._programs.get(key), None
         if program is None:
             program, failure = self._stage(key, call, snapshot)
@@ -205,28 +214,31 @@ class Function:
             if failure is not None:  # it was the tracing that failed, not the function
                 logger.warning(messages.not_compiled(self._name, failure))
                 self._programs[key], self._refusals[key] = _EAGER, messages.cause(failure)
-        elif program.holds and snapshot is None and current() is None:
-            if not program.fits():
-                return self._run_again(key, call, snapshot)
-            result = program.results.assemble(program.step([t._array for t in call.tensors]))
         else:
-            start = program.snapshot(snapshot)
-            if not program.fits(start):
+            if not program.fits(snapshot):
                 return self._run_again(key, call, snapshot)
+            if draws is None:
+                draws = [draw() for draw in program.draws] if snapshot is None else snapshot.draws
             try:
-                result = self._compiled(program, call, start, snapshot is None)
+                if program.holds and snapshot is None and current() is None:
+                    result = program.results.assemble(program.step([t._array for t in call.tensors], draws))
+                else:
+                    result = self._compiled(program, call, program.snapshot(snapshot, draws), snapshot is None)
             except MoreSteps as more:
-                self._bounds[key] = more.bounds
-                return self._run_again(key, call, snapshot)
+                self._bounds[key], result = more.bounds, _AGAIN
             except Violated:
+                result = _EAGER
+            if result is _AGAIN:  # out of the handlers: what is raised now has no other error behind it
+                return self._run_again(key, call, snapshot, draws)
+            if result is _EAGER:
                 result = self._eager(call, snapshot)
         self._called = True
         return result
 
-    def _run_again(self, key: Any, call: Call, snapshot: Snapshot | None) -> Any:
+    def _run_again(self, key: Any, call: Call, snapshot: Snapshot | None, draws: list | None = None) -> Any:
         """With a new program: the shape of a variable has changed, or a loop took more steps than ever before."""
         del self._programs[key]
-        return self._run_program(key, call, snapshot)
+        return self._run_program(key, call, snapshot, draws)
 
     def _inline(self, args: tuple, kwargs: dict, snapshot: Snapshot | None) -> Any:
         """Run the Python function here and now, as part of what surrounds the call."""
@@ -244,7 +256,7 @@ class Function:
         """Run the Python function as it is written; variables change when it has succeeded."""
         args, kwargs = call.rebuild(call.tensors)
         state = State(not self._called, snapshot)
-        with state:
+        with nothing_left(), state:
             result = as_tensors(self._python(*args, **kwargs), self._name)
         state.commit()
         return result
@@ -255,11 +267,12 @@ class Function:
         options: Any = {"snapshot": snapshot, "taped": taped, "bounds": bounds, "donate": self.donate}
         body = convert(self._python) if self._autograph else self._python
         try:
-            self._traces += 1
-            program: Any = Program(body, call, may_create=not self._called, **options)
-            if program.created:  # once more, as every later call would run: nothing may be created then
+            with nothing_left():
                 self._traces += 1
-                program = Program(body, call, may_create=False, **options)
+                program: Any = Program(body, call, may_create=not self._called, **options)
+                if program.created:  # once more, as every later call would run: nothing may be created then
+                    self._traces += 1
+                    program = Program(body, call, may_create=False, **options)
         except InitialValueIsTraced:
             return None, None
         except Exception as error:
@@ -305,7 +318,11 @@ class Function:
             by_input = [next(rest) if t.dtype.is_trainable else None for t in inputs]
             return (by_input, list(rest)) if variables else by_input
 
-        return record_custom(self._name, grad_fn, tensors, inputs, variables)
+        outs = record_custom(self._name, grad_fn, tensors, inputs, variables)
+        if program.broken is not None:  # for `tape.explain`
+            sources = [*(t for t in inputs if t.dtype.is_trainable), *variables]
+            grad_fn.broken = {sources[i]._key: why for i, why in program.broken.items()}  # type: ignore[attr-defined]
+        return outs
 
     def _differentiated(self, program: Program) -> Function:
         """The gradient of a program as a function, which can be differentiated again."""

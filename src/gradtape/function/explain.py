@@ -85,7 +85,7 @@ def explain(function: Any, call: Call, key_of: Callable[[Call], Any], can_compil
         return Explanation(name, TRACE, _why_new(function, call, key))
     if isinstance(program, str):
         return Explanation(name, EAGER, function._refusals.get(key, "XLA cannot express what it does"))
-    if not program.fits():
+    if not program.fits(None):
         return Explanation(name, TRACE, "a variable has another shape than when the program was made")
     return _described(name, program)
 

@@ -40,10 +40,10 @@ def settled(variable: Variable) -> Tensor:
 def settle_to(variable: Variable, tensor: Tensor) -> None:
     """Make an ordinary variable of it, which holds this tensor."""
     with LOCK:
-        if is_held(variable):
+        _cell.__set__(variable, tensor)
+        if is_held(variable):  # then, so that there is no moment without a value
             variable._held.touched = True
             variable.__class__ = type(variable)._settled  # type: ignore[attr-defined]
-        _cell.__set__(variable, tensor)
 
 
 def has_value(variable: Variable) -> bool:
@@ -117,33 +117,29 @@ class Holder:
     # A call
 
     def begin(self) -> list:
-        """Hold all variables; the values of those that the program reads, which it may write over."""
+        """Hold all variables; the values of those that the program reads, which it may write over.
+
+        What it has computed is to be assigned to ``arrays``, at once.
+        """
         if self.touched:
-            places = [i for i, reads in enumerate(self.reads) if reads]
-            for i in places:
-                self.arrays[i] = self._current(i)
-            for i in places:
-                self._take(self.variables[i])
+            self.arrays = [self._current(i) for i in range(len(self.variables))]
+            for variable in self.variables:
+                self._take(variable)
             self._read.clear()
             self.touched = False
         return [array for array, reads in zip(self.arrays, self.reads) if reads]
-
-    def end(self, arrays: list) -> None:
-        """Keep what the call has computed."""
-        self.arrays = arrays
-        for variable, reads in zip(self.variables, self.reads):
-            if not reads:  # it was an ordinary variable until now
-                self._take(variable)
 
     def _take(self, variable: Variable) -> None:
         if is_held(variable):
             if variable._held is self:
                 return
             variable._held.touched = True
+            variable._held = self
         else:
-            _cell.__delete__(variable)
-            variable.__class__ = _held_class(type(variable), self._value)  # type: ignore[arg-type]
-        variable._held = self
+            held = _held_class(type(variable), self._value)  # type: ignore[arg-type]
+            variable._held = self
+            variable.__class__ = held
+            _cell.__delete__(variable)  # last, so that there is no moment without a value
 
     def _current(self, i: int) -> Any:
         """The value on the device; a copy if somebody else may have it and the program writes over it."""

@@ -25,6 +25,7 @@ from gradtape.core.variable import Variable
 from gradtape.function.holding import settled
 from gradtape.function.state import State, Tracing, current
 from gradtape.ops.execution import Unstageable, staging
+from gradtape.ops.tensor_array import TensorArray
 from gradtape.tangents.forward import ForwardAccumulator, Listener
 from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
@@ -43,13 +44,14 @@ class Region(Tracing):
         self._outer_draw: Any = None
 
     def __enter__(self) -> State:
+        self._outer_draw = staging.draw
         State.__enter__(self)
-        self._outer_draw, staging.draw = staging.draw, self.draw
+        staging.draw = self.draw
         return self
 
     def __exit__(self, *_: object) -> None:
-        State.__exit__(self)
         staging.draw = self._outer_draw
+        State.__exit__(self)
 
     def begin(self, variable: Variable) -> Tensor:
         return self.outside(variable)
@@ -186,12 +188,19 @@ def is_known(tensor: Tensor) -> bool:
     return key is not None and key is not NUMBER and any(key in recorder.records for recorder in thread.recorders)
 
 
+def depends(records: dict, leaves: list) -> bool:
+    """Whether a first run of a body did, or gave back, something that the recorders around it know."""
+    did = any(record[0] is not None for record in records.values())
+    parts = [part for leaf in leaves for part in (leaf._tensors() if isinstance(leaf, TensorArray) else [leaf])]
+    return did or any(isinstance(part, Tensor) and part._key in records for part in parts)
+
+
 @contextmanager
 def watched_by(tapes: list[Onlooker]) -> Iterator[None]:
     """Context manager: these are the only recorders, the first of them innermost."""
     around = thread.recorders
-    activate(())
     try:
+        activate(())
         for tape in reversed(tapes):
             tape.__enter__()
         yield
@@ -240,9 +249,22 @@ def _pull(record: tuple, gs: tuple, sweep: Any) -> None:
         return [found[i]._array for i in connected]
 
     top = max(g.level for g, is_row in zip(gs, rows) if is_row)
-    for i, array in zip(connected, jax.vmap(run)(*values)):
+    with _unchecked():
+        arrays = jax.vmap(run)(*values)
+    for i, array in zip(connected, arrays):
         if keys[i] in sweep.needed:
             sweep.add(op, keys[i], Batched(array, top), shapes[i], kinds[i])
+
+
+@contextmanager
+def _unchecked() -> Iterator[None]:
+    """Context manager: derivatives of a body are written down here, and what they would check is unknown outside of it."""
+    state: Any = current()
+    needs = dict(state.needs)
+    try:
+        yield
+    finally:
+        state.needs = needs
 
 
 def _tensor(value: Any) -> Tensor:
@@ -410,11 +432,12 @@ class Body:
             level.carry_out, level.row_out = [_result(t) for t in carry_out], [_result(t) for t in row_out]
             level.row_labels = list(range(len(row_out)))
             self.levels = [level]
-            for number, tape in enumerate(tapes, 1):
-                tape.__exit__()
-                free = self.free if number == 1 else [True] * len(level.carry)
-                level = self._derived(number, level, tape, tapes[number:], free)
-                self.levels.append(level)
+            with _unchecked():
+                for number, tape in enumerate(tapes, 1):
+                    tape.__exit__()
+                    free = self.free if number == 1 else [True] * len(level.carry)
+                    level = self._derived(number, level, tape, tapes[number:], free)
+                    self.levels.append(level)
         return [t._array for level in self.levels for t in level.outputs() if t is not None]
 
     def _derived(self, number: int, level: Level, tape: Onlooker, others: list[Onlooker], free: list[bool]) -> Level:

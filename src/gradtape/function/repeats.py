@@ -16,7 +16,7 @@ from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.function.leaves import Leaves, Mismatch, as_tensor, is_number, is_same, is_tensor, spec, tensor_of
 from gradtape.function.loops import Loop, Steps
-from gradtape.function.regions import Body, Discovery, Onlooker, Region, Text, order, watched_by
+from gradtape.function.regions import Body, Discovery, Onlooker, Region, Text, depends, order, watched_by
 from gradtape.function.state import Tracing, current
 from gradtape.ops.execution import Unstageable
 from gradtape.ops.tensor_array import TensorArray
@@ -83,9 +83,10 @@ class Repeat:
             with watched_by(tape), self._found:
                 values = Leaves(leaves.structure, known, _copies(leaves.leaves)).pack(tensors[: len(known)])
                 pred = self._predicate(values)
+                self._asks = bool(self._found.needs)  # the condition itself is checked
                 result, kept["collected"] = self._body(self._row_of(tensors[len(known) :]), *values)
                 kept["leaves"] = _same_structure(values, result)
-            kept["differentiated"] = bool(tape) and any(record[0] is not None for record in tape[0].records.values())
+            kept["differentiated"] = bool(tape) and depends(tape[0].records, kept["leaves"])
             return [pred, *(_array(kept["leaves"][i]) for i in known)]
 
         arrays = [jax.ShapeDtypeStruct(*spec(leaves.leaves[i])) for i in known]
@@ -220,7 +221,10 @@ class Repeat:
         if self._bounded and loop.count is not None:
             before = state.needs.get(self._place)
             state.needs[self._place] = wrap(loop.count if before is None else jnp.maximum(before._array, loop.count))
-        return self._leaves.pack(last[:count_of_leaves]), self._collected.pack(collected)
+        values = self._leaves.pack(last[:count_of_leaves])
+        if self._asks:
+            self._predicate(values)
+        return values, self._collected.pack(collected)
 
     def _steps(self, count: int | None) -> tuple[Steps, Any]:
         self._bounded = False
@@ -259,6 +263,8 @@ class Repeat:
             region.hold(assigned, carry[count:])
             region.needs = dict(zip(needs, carry[count + len(assigned) :]))
             values = leaves.pack(carry[:count])
+            if self._asks:  # once more than the loop does, where it can be carried on
+                self._predicate(values)
             result, collected = self._body(self._row_of(rows[: len(self._rows)]), *values)
             after = _same_structure(values, result)
             out = [tensor_of(_like(self._name, leaves.leaves[i], after[i])) for i in leaves.carried]

@@ -24,9 +24,10 @@ from gradtape.function.holding import LOCK, Holder, is_held, settled
 from gradtape.function.journal import recorded_if_asked
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
-from gradtape.function.state import VALUE, Snapshot, Tracing, held_by, hold_all
+from gradtape.function.state import CHECKS, VALUE, Snapshot, Tracing, held_by, hold_all
 from gradtape.values.convert import NUMBER
 from gradtape.values.placement import here
+from gradtape.values.places import is_ours
 from gradtape.values.tensor import Tensor, wrap
 
 
@@ -123,7 +124,7 @@ class _Captured:
 
 
 class Violated(Exception):
-    """An assertion inside the program does not hold: the function as it is written tells which."""
+    """A condition that the program checks does not hold: the function as it is written tells which."""
 
 
 class MoreSteps(Exception):
@@ -150,6 +151,8 @@ class Program:
         self._scope, self._put, self._copy, self._devices = JAX.scope, device_put, copy, jax_devices
         self._wait, self._barrier = block_until_ready, effects_barrier
         self.constants: set = set()
+        self._restores = True  # variables are what they were if the call has to be run again
+        self.broken: dict[int, tuple] | None = None  # if sources are without gradient: the reasons, as far as they are known
         self._holes: dict[int, tuple[Any, Any]] = {}  # by identity: name, array
         self.state: Any
         self.state = state = Tracing(may_create, snapshot, self._lift)
@@ -157,8 +160,8 @@ class Program:
         self._captured = _Captured(thread.recorders)
         around = thread.recorders
         with JAX.scope(), state:
-            activate((self._captured,) if taped else ())
             try:
+                activate((self._captured,) if taped else ())
                 text, counts = self._trace(body, call, taped)
             finally:
                 activate(around)
@@ -180,7 +183,7 @@ class Program:
         read, donated = ([name in part for name in names] for part in (self.forward.names, self.forward.donated))
         self.holder = Holder(self.assigned, read, donated, VALUE)
         self._by_key = {v._key: v for v in self.variables}
-        self.holds = not taped and snapshot is None and not self.forward.effects and not self._counted
+        self.holds = not taped and snapshot is None and not self.forward.effects and self._restores
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
@@ -219,12 +222,27 @@ class Program:
             changed = [(v, self.state.values[k]) for k, v in self.state.assigned.items()]
             self.constant = [(v, t._array) for v, t in changed if type(t) is Tensor]
             self.assigned = [v for v, t in changed if type(t) is not Tensor]
-            outs += [t._array for _, t in changed if type(t) is not Tensor]
+            new = [t._array for _, t in changed if type(t) is not Tensor]
+            outs += new if taped else self._unless_failed(new)
             counts[:] = [len(self.results.tensors) + len(self._counted), len(outs)]
             return outs + (self._gradients(tape, tensors) if taped else [])
 
         shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in call.tensors]
         return jax.make_jaxpr(traced)(*shapes), (counts[0], counts[1])
+
+    def _unless_failed(self, new: list) -> list:
+        """The new values of variables; the old ones if the call will be run again, for their memory is written over."""
+        import jax.numpy as jnp
+
+        needs = dict(self.state.needs)
+        if not needs:
+            return new
+        failed = needs.pop(CHECKS, wrap(jnp.zeros((), np.int32)))._array > 0
+        for place, count in needs.items():
+            failed = failed | (count._array > self._bounds[place])
+        old = [self.state.first(v) for v in self.assigned]
+        self._restores = all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in zip(old, new))
+        return [jnp.where(failed, a, b) for a, b in zip(old, new)] if self._restores else new
 
     def _gradients(self, tape: GradientTape, tensors: list[Tensor]) -> list:
         """The cotangents of all sources, sparse ones in their parts; ``self.connected``: which there are, or their shapes."""
@@ -235,6 +253,9 @@ class Program:
         sources += [v for v in self.state.lifted.values() if v._differentiable]  # type: ignore[misc]
         found = tape.gradient(targets, sources, upstream) if targets and sources else [None] * len(sources)
         self.connected = [None if g is None else getattr(g, "dense_shape", "dense") for g in found]
+        missing = [i for i, g in enumerate(found) if g is None]
+        if missing and targets:
+            self.broken = _reasons(tape, targets, {i: sources[i] for i in missing})
         return [part._array for g in found if g is not None for part in _parts(g)]
 
     def _compile(self, closed: Any, counts: tuple[int, int], donate: bool) -> None:
@@ -266,17 +287,15 @@ class Program:
         """Whether a recorder of this thread tracks a tensor that is a constant to the program."""
         return self.captures or any(not self.constants.isdisjoint(_keys(r.records)) for r in thread.recorders)
 
-    def snapshot(self, given: Snapshot | None) -> Snapshot:
-        """What a call begins with: the variables as they are, and new random numbers."""
-        if given is None:
-            return Snapshot(held_by(self.variables), [draw() for draw in self.draws])
-        return Snapshot({**held_by(self.variables), **given.values}, given.draws)
+    def snapshot(self, given: Snapshot | None, draws: list) -> Snapshot:
+        """What a call begins with: the variables as they are, or were, and these random numbers."""
+        return Snapshot({**held_by(self.variables), **(given.values if given else {})}, draws)
 
-    def fits(self, start: Snapshot | None = None) -> bool:
+    def fits(self, given: Snapshot | None) -> bool:
         """Whether variables still have the shapes that the program was made for."""
         if not self._changeable:
             return True
-        values = held_by([self._by_key[key] for key in self._changeable]) if start is None else start.values
+        values = {**held_by([self._by_key[key] for key in self._changeable]), **(given.values if given else {})}
         return all(values[key]._array.shape == shape for key, shape in self._changeable.items())
 
     def run(self, arrays: list, start: Snapshot, commit: bool) -> tuple[list[Tensor], list]:
@@ -304,17 +323,16 @@ class Program:
             return tensors
         results = tensors[: -len(self._counted)]
         counts = {place: int(t) for place, t in zip(self._counted, tensors[len(results) :])}
-        if any(counts.pop(place) for place in self._counted if place[-1] == "assert"):
+        if counts.pop(CHECKS, 0):
             raise Violated
         if any(count > self._bounds[place] for place, count in counts.items()):
             raise MoreSteps({p: max(b, 1 << (counts.get(p, 1) - 1).bit_length()) for p, b in self._bounds.items()})
         return results
 
-    def step(self, arrays: list) -> list[Tensor]:
+    def step(self, arrays: list, draws: list) -> list[Tensor]:
         """The results of a call of which nobody wants a gradient; variables stay arrays of the program until they are read."""
         outs: list = []
         with LOCK, self._scope():
-            draws = [draw() for draw in self.draws]
             inputs = self.holder.begin()
             inputs += [self._current(name, arrays, draws) for name in self.forward.names[len(inputs) :]]
             inputs = self._together(inputs)
@@ -322,10 +340,11 @@ class Program:
                 outs.extend(chain.from_iterable(starmap(self.forward.run, (inputs,))))
             finally:
                 if outs:
-                    self.holder.end(outs[self.outputs :])
+                    self.holder.arrays = outs[self.outputs :]  # no call, at the beginning of which it would be noticed again
+        tensors = self._complete(self._wrapped(outs[: self.outputs]))
         for variable, value in self.constant:
             variable._put(value)
-        return self._wrapped(outs[: self.outputs])
+        return tensors
 
     def pull(self, arrays: list, start: Snapshot, handed_over: list, upstream: list) -> list:
         """The gradients of all sources."""
@@ -377,6 +396,13 @@ class Program:
         if self.host is None or here.device is not None or self._devices.several():
             self.host = self._devices.on_host(arrays[0])
         return [wrap(np.asarray(a)) for a in arrays] if self.host else [wrap(a) for a in arrays]
+
+
+def _reasons(tape: GradientTape, targets: list, sources: dict[int, Any]) -> dict[int, tuple]:
+    """Cause, place and detail of each gradient that is None, for those who ask a tape around the call."""
+    report = tape.explain(targets, list(sources.values()))  # type: ignore[attr-defined]
+    known = {i: (why.cause, why.place, why.detail) for i, why in zip(sources, report)}
+    return {i: why for i, why in known.items() if why[1] is not None and not is_ours(why[1].file)}  # the line of a user
 
 
 def _parts(gradient: Any) -> list[Tensor]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ _CREATED_LATER = (
     "information."
 )
 _cell: Any = Variable.__dict__["_tensor"]
+CHECKS = ("checks",)
+"""The place of all conditions that a program checks while it runs: together they are one number, 1 if any does not hold."""
 
 
 class InitialValueIsTraced(BaseException):
@@ -94,6 +97,17 @@ def _install(change: int) -> None:
         setattr(Variable, "_tensor", VALUE if _installed else _cell)  # noqa: B010  # a slot, to type checkers
 
 
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """Context manager: an interruption just as a run inside begins or ends leaves nothing of it behind in this thread."""
+    around = _thread.state
+    try:
+        yield
+    finally:
+        while _thread.state is not around:
+            _thread.state.__exit__()  # type: ignore[union-attr]
+
+
 class Snapshot:
     """What a run began with: the value of each variable by its key, and the random numbers in the order of drawing."""
 
@@ -120,8 +134,11 @@ class State:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _thread.state = self._outer
-        _install(-1)
+        ended = None
+        while ended is not self and _thread.state is not None:  # first those inside of it whose end was interrupted
+            ended = _thread.state
+            _thread.state = ended._outer
+            _install(-1)
 
     def outside(self, variable: Variable) -> Tensor:
         """The value that this run begins with."""
@@ -186,9 +203,9 @@ class Tracing(State):
         self.on_first_read: Callable[[Variable], None] = lambda variable: None
         self.draws: list[Callable[[], Any]] = []
         self.place: tuple = ()  # where in the function this is: loops are counted, so that a place has a name
-        self.needs: dict[tuple, Tensor] = {}  # by place: how many steps a loop took whose steps are kept for its gradient;
-        # or, of an assertion, 1 if it does not hold
+        self.needs: dict[tuple, Tensor] = {}  # by place: how many steps a loop took whose steps are kept for its gradient
         self.bounds: dict[tuple, int] = {}  # and how many are kept
+        self._first: dict[Any, Any] = {}  # by key: the arrays that stand for what variables held when the call began
         self._loops = 0
         self.journal: Any = None  # a tape that records everything, if the function asks for `tf.gradients`
 
@@ -201,16 +218,25 @@ class Tracing(State):
         """How many steps to keep of the loop at this place."""
         return self.bounds.setdefault(place, first)
 
+    def require(self, holds: Any) -> None:
+        """Let the program find out whether this array is true everywhere; if it is not, the function runs as it is written."""
+        import jax.numpy as jnp
+
+        failed = jnp.logical_not(jnp.all(holds)).astype(np.int32)
+        before = self.needs.get(CHECKS)
+        self.needs[CHECKS] = wrap(failed if before is None else jnp.maximum(before._array, failed))
+
     def __enter__(self) -> State:
+        self._device = here.device
         super().__enter__()
         staging.inside, staging.draw, staging.is_first, staging.call = True, self.draw, self.is_first, _call
-        self._device, here.device = here.device, None  # the program decides where it runs
+        here.device = None  # the program decides where it runs
         return self
 
     def __exit__(self, *_: object) -> None:
-        super().__exit__()
         staging.inside, staging.draw, staging.is_first, staging.call = False, None, None, None
         here.device = self._device
+        super().__exit__()
 
     def begin(self, variable: Variable) -> Tensor:
         array = self.outside(variable)._array
@@ -218,8 +244,16 @@ class Tracing(State):
             raise Unstageable(f"the string variable {variable.name!r}")
         tensor = wrap(self.lift(("variable", variable._key), array))
         tensor._key = variable._key
+        self._first[variable._key] = tensor._array
         self.on_first_read(variable)
         return tensor
+
+    def first(self, variable: Variable) -> Any:
+        """The array that stands for what a variable held when the call began."""
+        if variable._key not in self._first:
+            self.begin(variable)
+            self.lifted[variable._key] = variable
+        return self._first[variable._key]
 
     def draw(self, thunk: Callable[[], Any], example: Any) -> Any:
         """Random numbers, drawn anew at every call."""

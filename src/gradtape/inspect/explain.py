@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.asking import leaves, ones_of
+from gradtape.core.asking import leaves, ones_of, shape_of
 from gradtape.core.backprop import Sweep
 from gradtape.core.callsite import Place, place_of
 from gradtape.core.context import suspended
@@ -31,6 +31,7 @@ from gradtape.values.places import is_ours
 
 _COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal logical_and logical_or logical_not".split())
 _BRANCHES = ("if ", "elif ", "while ", "assert ")
+_TELLING = ("print(", "log")  # lines that show a value, and compute nothing with it
 _SHAPES = frozenset("shape size rank zeros_like ones_like".split())  # what nobody expects a gradient of
 
 
@@ -85,7 +86,7 @@ def _is_zero(g: Any) -> bool:
     if isinstance(g, IndexedSlices):
         g = g._values
     array = getattr(g, "_array", g)
-    return isinstance(array, np.ndarray) and not array.any()
+    return isinstance(array, (np.ndarray, np.generic)) and not array.any()
 
 
 class _Explanation:
@@ -94,7 +95,7 @@ class _Explanation:
     def __init__(self, tape: GradientTape, targets: list, frame: FrameType) -> None:
         self.tape, self.targets = tape, targets
         self.paths = Paths(tape)
-        self.entered = _place(tape._entered)
+        self.entered = None if is_ours(tape._entered[0].co_filename) else _place(tape._entered)
         self.code = Surroundings(tape._entered, frame)
         self.keys = [target._key for target in targets]
         self.behind = self.paths.before(self.keys)  # the targets, and all that they were computed from
@@ -142,7 +143,7 @@ class _Explanation:
 
     def _name(self, source: Any) -> str:
         names = self.code.names(source)
-        shape = tuple(source.shape)
+        shape = shape_of(source)  # that of a variable may be unknown
         if isinstance(source, Variable):
             return f"variable {source.name!r} {source.dtype.name} {shape}"
         return f"{names[0] if names else 'tensor'} {source.dtype.name} {shape}"
@@ -157,7 +158,7 @@ class _Explanation:
         if not self.paths.knows(key):
             return self._unknown(source)
         reached = self.paths.after([key])
-        attempts = (self._proven, self._renamed, self._left, self._elsewhere, self._unconnected)
+        attempts = (self._proven, self._renamed, self._watched_late, self._left, self._elsewhere, self._unconnected)
         return next(found for attempt in attempts if (found := attempt(source, reached)) is not None)
 
     def _unknown(self, source: Any) -> Finding:
@@ -180,6 +181,9 @@ class _Explanation:
         place = self.code.read_before(source)
         if place is not None:
             return self._finding(source, Cause.READ_BEFORE, place)
+        place = self.code.replaced(source)
+        if place is not None:
+            return self._finding(source, Cause.REBOUND, place)
         unread = self._finding(source, Cause.UNCONNECTED, self.entered, "it was never read while the tape recorded")
         return self._elsewhere(source, {source._key}) or unread
 
@@ -187,9 +191,7 @@ class _Explanation:
         """A cut between what was computed from the source and what the target was computed from."""
         for op, key, at in self.watcher.blocked:
             if key in reached:
-                cause = Cause.NONDIFFERENTIABLE if op.rules else Cause.CUSTOM_GRADIENT
-                place = _place(at) or self._read_by(op, key) or self.entered
-                return self._finding(source, cause, place, f"{op.name} gives no gradient for this argument")
+                return self._blocked(source, op, key, at)
         roots = [root for root in self.roots if not reached.isdisjoint(root.parents)]
         for root in sorted(roots, key=lambda root: root.name in _SHAPES):
             return self._finding(source, Cause(root.cause), _place(root), _through(root))
@@ -197,6 +199,16 @@ class _Explanation:
             if exit.into is not None and exit.into in self.behind and self._reaches(exit, reached):
                 return self._finding(source, Cause.ASSIGNED, _place(exit), _through(exit))
         return None
+
+    def _blocked(self, source: Any, op: Any, key: Any, at: Any) -> Finding:
+        """A rule, a custom gradient or a compiled function that gave nothing for the value under ``key``."""
+        place = _place(at) or self._read_by(op, key) or self.entered
+        broken = getattr(op.kernel, "broken", None)  # of a compiled function: what was found when it was traced
+        if broken is None:
+            cause = Cause.NONDIFFERENTIABLE if op.rules else Cause.CUSTOM_GRADIENT
+            return self._finding(source, cause, place, f"{op.name} gives no gradient for this argument")
+        cause, place, detail = broken.get(key, (Cause.UNCONNECTED, place, "it has no part in the result"))
+        return self._finding(source, cause, place, f"{detail}, in {op.name}" if detail else f"in {op.name}")
 
     def _read_by(self, op: Any, key: Any) -> Place | None:
         """Where an op read a value, if the tape traced it."""
@@ -218,6 +230,15 @@ class _Explanation:
             return self._finding(source, Cause.RESET, _place(where))
         return None
 
+    def _watched_late(self, source: Any, reached: set) -> Finding | None:
+        """A tensor that the target was computed from before anybody called `watch` with it."""
+        if isinstance(source, Variable):
+            return None
+        places = (self.code.used_before_watch(source, target) for target in self.targets)
+        place = next((place for place in places if place is not None), None)
+        detail = "tape.watch was called only after it was used here"
+        return None if place is None else self._finding(source, Cause.NOT_WATCHED, place, detail)
+
     def _left(self, source: Any, reached: set) -> Finding | None:
         """The exit that the source reached and by which it most likely came to the target; of several the last."""
         behind = {line for target in self.targets for line in self.code.lines_behind(target)}
@@ -238,16 +259,20 @@ class _Explanation:
     def _likelihood(self, exit: Exit, behind: set[int]) -> int:
         """How likely it is that a value which left here is what the target was computed from; 0: it is not."""
         place = place_of(exit.code, exit.instruction)
+        is_behind = place.file == self.code.file and place.line in behind
         severed = exit.cause in (Cause.NONDIFFERENTIABLE.value, Cause.DTYPE.value, Cause.STOP_GRADIENT.value)
-        if exit.cause == Cause.OUTSIDE.value and self._is_recorded():
+        is_proof = self.paths.is_whole and self._is_recorded()  # all that the tape saw of the target is known
+        if (exit.cause == Cause.OUTSIDE.value and self._is_recorded()) or (severed and exit.name in _SHAPES):
             return 0
-        if severed and (exit.name in _SHAPES or (self.paths.is_whole and self._is_recorded())):
-            return 0  # if the target had come of it, that would be proven
+        if is_proof and exit.into is not None and exit.into not in self.behind:
+            return 0  # assigned to a variable that the target was not computed from
+        if is_proof and severed:
+            return int(is_behind)  # else it would be proven, if it was not read as a length, a count or an index
         if severed:
             return 1 if exit.name in _COMPARISONS else 3
-        if exit.cause == Cause.CONDITION.value or place.text.startswith(("print(", "log")):
+        if exit.cause == Cause.CONDITION.value or place.text.startswith(_TELLING):
             return 2
-        return 5 if place.file == self.code.file and place.line in behind else 4
+        return 5 if is_behind else 2 if exit.name == "format()" else 4
 
     def _is_recorded(self) -> bool:
         """Whether the tape has, or had, a record of a target."""
@@ -265,6 +290,8 @@ class _Explanation:
             return self._finding(source, Cause.STOP_RECORDING, place)
         place, is_inside = self.code.computed(target)
         last = self.code.frontier(target, reached) if is_inside else None
+        if last is not None and ".gradient(" in last[0].text:
+            return self._finding(source, Cause.UNCONNECTED, last[0], "the gradient that was taken here is a constant")
         if last is not None:
             cause = Cause.DTYPE if getattr(last[1], "dtype", None) is dtypes.string else Cause.NONDIFFERENTIABLE
             return self._finding(source, cause, last[0], "through a function that tapes do not follow")

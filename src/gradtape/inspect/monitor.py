@@ -206,11 +206,13 @@ class GradientMonitor:
 
     def _row(self, step: int, gradient: Any, variable: Any, before: Any) -> Row:
         statistics = describe(gradient, self._bins)
-        value, old = numbers(_snapshot(variable)), numbers(before)
-        moved = None if old is None or value is None else float(np.linalg.norm(np.subtract(value, old).ravel()))
-        size = None if value is None else float(np.linalg.norm(value.ravel()))
+        now = _snapshot(variable)
+        value, old = numbers(now), numbers(before)
+        moved = None if old is None or value is None else _length(_wide(now) - _wide(before))
+        size = None if value is None else _length(_wide(now))
         norm = None if statistics is None else statistics.norm
-        row = Row(step, self._name(variable), tuple(variable.shape), norm, moved, size, statistics)
+        shape = tuple(variable.shape) if value is None else value.shape  # a variable's own may be unknown
+        row = Row(step, self._name(variable), shape, norm, moved, size, statistics)
         if self._events is not None:
             self._events.write(row, gradient)
         return row
@@ -267,6 +269,17 @@ def _key(variable: Any) -> Any:
 def _snapshot(variable: Any) -> Any:
     """The value that a variable has now; later changes do not reach it."""
     return variable._tensor if isinstance(variable, Variable) else np.array(variable)
+
+
+def _wide(value: Any) -> np.ndarray:
+    """A value in double precision: the squares of large float32 numbers are infinite, differences of half types coarse."""
+    array = np.asarray(value)
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _length(array: np.ndarray) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.linalg.norm(array.ravel()))
 
 
 def _is_tracer(gradient: Any) -> bool:

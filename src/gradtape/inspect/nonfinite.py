@@ -71,7 +71,7 @@ class NonFinite:
         where = "" if self.place is None else f", called at {self.place}: {self.place.text}"
         rows = [("Inputs", str(v)) for v in self.inputs] + [("Outputs", str(v)) for v in self.outputs]
         if self.indices:
-            rows.append(("At", ", ".join(str(list(index)) for index in self.indices)))
+            rows.append(("At", ", ".join(str(list(index)) if index else "its one number" for index in self.indices)))
         if self.path:
             rows.append(("Path", " → ".join(self.path)))
         if not self.reached:

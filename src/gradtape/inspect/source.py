@@ -7,6 +7,7 @@ that a value was computed before the `with` block. Where there is no source to r
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 
 from gradtape.core.callsite import Place, place_of, user_frame
 from gradtape.core.variable import Variable
+from gradtape.values.places import is_ours
 from gradtape.values.tensor import Tensor
 
 
@@ -34,13 +36,13 @@ class Surroundings:
         frame = frame if frame.f_code is code else inner
         self._scopes = _locals(frame), frame.f_globals
         self.file, self._function = place.file, place.function
-        tree = _parsed(place.file) if is_running else None
+        tree = _parsed(place.file) if is_running and not is_ours(place.file) else None
         self._scope = _innermost(tree, place.line, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)) if tree else None
         block = _innermost(tree, place.line, (ast.With,)) if tree else None
         self.block: Any = block if block is not None and block.lineno <= place.line <= block.body[0].lineno else None
 
     def names(self, value: Any) -> list[str]:
-        """What the frame calls a value: its own names first, then ``name.attribute``."""
+        """What the frame calls a value: its own names first, then ``name.attribute`` and ``name[key]``."""
         return self._names.get(id(value), [])
 
     @cached_property
@@ -50,11 +52,14 @@ class Surroundings:
         for name, value in pairs.items():
             found.setdefault(id(value), []).append(name)
         for name, value in pairs.items():
-            held = getattr(value, "__dict__", None)
-            if type(held) is dict and not name.startswith("_"):
-                for attribute, inner in list(held.items()):
-                    found.setdefault(id(inner), []).append(f"{name}.{attribute}")
+            if not name.startswith("_"):
+                for text, inner in _held(name, value):
+                    found.setdefault(id(inner), []).append(text)
         return found
+
+    def _stems(self, value: Any) -> set[str]:
+        """The names under which the code assigns and reads a value: that of an element is its container's."""
+        return {name.partition("[")[0] for name in self.names(value)}
 
     def assignments(self) -> Iterator[tuple[set[str], set[str], int]]:
         """``(names assigned, names read, line)`` of each assignment in the scope, in the order of lines."""
@@ -64,7 +69,7 @@ class Surroundings:
         for node in sorted(nodes, key=lambda n: n.lineno):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             assigned = {text for target in targets for text in _mentioned(target, ast.Store)}
-            read = set(_mentioned(node.value, ast.Load)) if node.value is not None else set()
+            read = {text for part in (node.value, *targets) if part is not None for text in _mentioned(part, ast.Load)}
             yield assigned, read | (assigned if isinstance(node, ast.AugAssign) else set()), node.lineno
 
     def place(self, line: int) -> Place:
@@ -75,9 +80,25 @@ class Surroundings:
 
     def rebound(self, value: Any) -> Place | None:
         """Where a name of ``value`` was assigned something that was computed from the name itself."""
-        names = set(self.names(value))
+        names = self._stems(value)
         lines = [line for assigned, read, line in self.assignments() if names & assigned & read]
         return self.place(lines[-1]) if lines else None
+
+    def replaced(self, value: Any) -> Place | None:
+        """The same, if that is after the block began: before it, the name stood for nothing that the block has seen."""
+        place = self.rebound(value)
+        return place if place is not None and self.block is not None and place.line > self.block.lineno else None
+
+    def used_before_watch(self, value: Any, target: Any) -> Place | None:
+        """Where ``value`` was read on the way to ``target``, if `watch` was called with it only afterwards."""
+        if self.block is None:
+            return None
+        names = set(self.names(value))
+        calls = [n for n in ast.walk(self.block) if isinstance(n, ast.Call) and getattr(n.func, "attr", "") == "watch"]
+        watched = [n.lineno for n in calls if any(names & set(_mentioned(argument, ast.Load)) for argument in n.args)]
+        behind = self.lines_behind(target)
+        used = [line for _, read, line in self.assignments() if line in behind and names & read and self.is_in_block(line)]
+        return self.place(used[0]) if watched and used and used[0] < min(watched) else None
 
     def computed(self, value: Any) -> tuple[Place | None, bool]:
         """Where ``value`` was assigned, and whether that is in the block."""
@@ -100,11 +121,13 @@ class Surroundings:
             return None
         used = {text for statement in self.block.body for text in _mentioned(statement, ast.Load)}
         names = set(self.names(value))
+        owners = {name.partition(".")[0] for name in names if "." in name}  # a model, which may read it when it is called
         firsts: dict[str, int] = {}  # a name that was computed from the value, and the line of the first step
         for assigned, read, line in self.assignments():
             if line >= self.block.lineno:
                 break
-            origin = next((firsts[name] for name in read if name in firsts), line if names & read else None)
+            called = owners & read and any(isinstance(self._value(name), Tensor) for name in assigned)
+            origin = next((firsts[name] for name in read if name in firsts), line if names & read or called else None)
             for name in assigned - names:
                 if origin is None:
                     firsts.pop(name, None)
@@ -150,6 +173,19 @@ def _locals(frame: FrameType) -> dict[str, Any]:
     return copy
 
 
+_MANY = 1000  # elements of a container that are looked at
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object, or the elements of a list, tuple or dictionary, as the code spells them."""
+    if isinstance(value, (list, tuple)):
+        yield from ((f"{name}[{i}]", inner) for i, inner in enumerate(value[:_MANY]))
+    elif isinstance(value, dict):
+        yield from ((f"{name}[{key!r}]", inner) for key, inner in itertools.islice(list(value.items()), _MANY))
+    elif type(held := getattr(value, "__dict__", None)) is dict:
+        yield from ((f"{name}.{attribute}", inner) for attribute, inner in list(held.items()))
+
+
 def _key(value: Any) -> Any:
     return value._key if isinstance(value, (Tensor, Variable)) else None
 
@@ -191,3 +227,5 @@ def _mentioned(node: ast.AST, how: type) -> Iterator[str]:
             yield inner.id
         elif isinstance(inner, ast.Attribute) and isinstance(inner.ctx, how) and isinstance(inner.value, ast.Name):
             yield f"{inner.value.id}.{inner.attr}"
+        elif isinstance(inner, ast.Subscript) and isinstance(inner.ctx, how) and isinstance(inner.value, ast.Name):
+            yield inner.value.id

@@ -194,18 +194,31 @@ class _Check:
             sizes = np.abs(rng.normal(size=_reals(gradients[i]).shape)) + 0.1
             along = np.where(_reals(gradients[i]) < 0, -sizes, sizes)
             for direction in (self._fit(along, points[i]), self._fit(rng.normal(size=sizes.shape), points[i])):
-                received = float(_reals(gradients[i]) @ direction)
-                expected = self._slope(points, i, direction, weights)
-                if expected is None:
+                far = direction * np.maximum(1.0, np.abs(_reals(points[i])))  # steps that do not vanish beside large values
+                found = (self._slopes(points, i, way, gradients[i], weights) for way in (direction, far))
+                slopes = next((pair for pair in found if pair is not None), None)
+                if slopes is None:
                     uncertain.append(i)
                     break
-                largest = float(np.abs(_reals(gradients[i])) @ np.abs(direction))
-                if not abs(received - expected) <= self.rtol * max(largest, abs(expected)):  # nan is wrong
+                if slopes[0] != slopes[1]:
                     step = self.step
-                    name = step.named(self.positions[i])
-                    wrong.append(Wrong(step.number, step.op.name, step.place, name, received, expected))
+                    wrong.append(Wrong(step.number, step.op.name, step.place, step.named(self.positions[i]), *slopes))
                     break
         return wrong
+
+    def _slopes(
+        self, points: list, i: int, direction: np.ndarray, gradient: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, float] | None:
+        """The slope by the rule and by differences, equal if they agree; None if differences do not say it."""
+        known = self._slope(points, i, direction, weights)
+        if known is None:
+            return None
+        expected, error = known
+        received = float(_reals(gradient) @ direction)
+        largest = float(np.abs(_reals(gradient)) @ np.abs(direction))
+        if abs(received - expected) <= self.rtol * max(largest, abs(expected)):  # nan is wrong
+            return expected, expected
+        return None if abs(received - expected) <= 4 * error else (received, expected)
 
     def _fit(self, direction: np.ndarray, point: np.ndarray) -> np.ndarray:
         """A direction in which the op's argument may move."""
@@ -215,23 +228,27 @@ class _Check:
         matrix = matrix.reshape(point.shape)
         return _reals(np.ascontiguousarray((matrix + np.conj(np.swapaxes(matrix, -1, -2))) / 2))
 
-    def _slope(self, points: list, i: int, direction: np.ndarray, weights: np.ndarray) -> float | None:
-        """The derivative of the weighted outputs along a direction; None if differences do not say it."""
+    def _slope(self, points: list, i: int, direction: np.ndarray, weights: np.ndarray) -> tuple[float, float] | None:
+        """The derivative of the weighted outputs along a direction, and its error; None if differences do not say it."""
 
-        def moved(h: float) -> np.ndarray:
+        def outputs(h: float) -> np.ndarray:
             point = _double(points[i])
             _reals(point)[:] += h * direction
-            changed = [wrap(p if k != i else point.astype(p.dtype)) for k, p in enumerate(points)]
-            return np.array([weights @ _flat(self._outputs(changed))])
+            return _flat(self._outputs([wrap(p if k != i else point.astype(p.dtype)) for k, p in enumerate(points)]))
+
+        def moved(h: float) -> np.ndarray:
+            return np.array([weights @ outputs(h)])
 
         slope, error = (float(v[0]) for v in _derivative(moved, 0.0))
         step = 1e-6 if self.rtol < _SINGLE else 1e-2
-        middle = moved(0.0)[0]
+        terms = weights * outputs(0.0)
+        middle, eps = terms.sum(), np.finfo(points[i].real.dtype).eps
         right, left = (moved(step)[0] - middle) / step, (middle - moved(-step)[0]) / step
         size = max(abs(slope), abs(right), abs(left))
-        rough = (np.finfo(points[i].real.dtype).eps * 100 * (abs(middle) + size)) / step
-        is_kink = abs(right - left) > 1e-2 * size + rough
-        return None if is_kink or not np.isfinite(slope) or error > self.doubt * size + 1e-9 * abs(middle) else slope
+        is_kink = abs(right - left) > 1e-2 * size + eps * 100 * (abs(middle) + size) / step
+        if is_kink or not np.isfinite(slope) or error > self.doubt * size + 1e-9 * abs(middle):
+            return None
+        return slope, error + eps * float(np.abs(terms).sum()) / 0.1  # 0.1: the largest step
 
 
 def _tensor(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.cuts import NONDIFFERENTIABLE, sever
 from gradtape.core.op import op
 from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, shape
@@ -548,7 +549,8 @@ def gather_nd(x: Any, indices: Any, batch_dims: Any = 0) -> Tensor:
 
 def boolean_mask(x: Tensor, mask: Any, axis: Any = None) -> Tensor:
     """The elements (or slices) where the mask holds. The mask must be known, not traced."""
-    known = np.asarray(convert_to_tensor(mask)._host()).astype(bool)
+    given = convert_to_tensor(mask)
+    known = np.asarray(given._host()).astype(bool)
     if not known.ndim:
         text = "mask cannot be scalar."
         raise ValueError(message(text, received=shown(mask), expected="a mask of the shape of the first axes of the tensor"))
@@ -563,12 +565,20 @@ def boolean_mask(x: Tensor, mask: Any, axis: Any = None) -> Tensor:
             )
         )
     flat = shape.reshape(x, shape=(*old[:axis], known.size, *old[axis + known.ndim :]))
-    return indexing.take(flat, wrap(np.flatnonzero(known)), axis=axis)
+    return indexing.take(flat, _places(known, given), axis=axis)
+
+
+def _places(mask: np.ndarray, source: Tensor) -> Tensor:
+    """Where the mask holds; tapes can tell that this came from ``source``."""
+    places = wrap(np.flatnonzero(mask))
+    sever(NONDIFFERENTIABLE, "a mask", places, (source,))
+    return places
 
 
 def dynamic_partition(x: Tensor, parts: Any, count: int) -> list[Tensor]:
     """The slices of x sorted into ``count`` tensors by the number that belongs to each."""
-    known = np.asarray(as_indices(parts, "DynamicPartition")._host())
+    given = as_indices(parts, "DynamicPartition")
+    known = np.asarray(given._host())
     if x._array.shape[: known.ndim] != known.shape:
         raise InvalidArgumentError(
             message(
@@ -580,7 +590,7 @@ def dynamic_partition(x: Tensor, parts: Any, count: int) -> list[Tensor]:
         )
     indexing.check_range(known, count, "partitions")
     flat = shape.reshape(x, shape=(known.size, *x._array.shape[known.ndim :]))
-    return [indexing.take(flat, wrap(np.flatnonzero(known == i)), axis=0) for i in range(count)]
+    return [indexing.take(flat, _places(known == i, given), axis=0) for i in range(count)]
 
 
 def dynamic_stitch(indices: Any, data: Any) -> Tensor:

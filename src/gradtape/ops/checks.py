@@ -12,6 +12,7 @@ from gradtape.errors import InvalidArgumentError, shown
 from gradtape.errors import message as compose  # TensorFlow calls the user's own text `message`
 from gradtape.ops import elementwise
 from gradtape.ops.arguments import real_floating
+from gradtape.ops.execution import is_symbolic_tensor, staging
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import JaxTensor, Tensor
@@ -26,13 +27,21 @@ __all__ = [
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
     """Raise InvalidArgumentError, showing ``summarize`` (3) elements of each value in ``data``, unless the condition holds."""
-    if condition:
+    if _known_to_hold(condition) if isinstance(condition, Tensor) and condition.ndim == 0 else condition:
         return
     if isinstance(data, Tensor) or not isinstance(data, (list, tuple, str)):
         raise TypeError(compose("values must be a sequence.", fix="tf.debugging.Assert(condition, [data])"))
     summary = "\n".join(_summary(convert_to_tensor(value), 3 if summarize is None else summarize) for value in data)
     text = f"Expected '{condition!s}' to be true. Summarized data: {summary}"
     raise InvalidArgumentError(compose(text, received=f"condition={shown(condition)}", expected="a condition that holds"))
+
+
+def _known_to_hold(condition: Tensor) -> bool:
+    """Whether it holds everywhere, as far as that is known: inside a compiled function the program checks it when it runs."""
+    if is_symbolic_tensor(condition):
+        staging.control.require(condition)
+        return True
+    return bool(condition._host().all())
 
 
 def _summary(value: Tensor, count: int) -> str:
@@ -48,9 +57,9 @@ def _comparison(name: str, sign: str, compare: Callable) -> Callable:
     def check(x: Any, y: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
         x = convert_to_tensor(x)
         y = convert_to_tensor(y, None if hasattr(y, "dtype") else x.dtype)
-        holds = compare(x, y)._host()
-        if not holds.all():
-            text = _differences(x._host(), y._host(), ~holds, sign, message, summarize)
+        holds = compare(x, y)
+        if not _known_to_hold(holds):
+            text = _differences(x._host(), y._host(), ~holds._host(), sign, message, summarize)
             raise InvalidArgumentError(compose(text, received=f"x={shown(x)}, y={shown(y)}", expected=f"x {sign} y everywhere"))
 
     check.__name__ = check.__qualname__ = name
@@ -91,8 +100,8 @@ def assert_near(
         raise ValueError(compose(f"data type {x.dtype.as_numpy_dtype} not inexact", fix="tf.debugging.assert_equal(x, y)"))
     epsilon = 10 * float(x.dtype.real_dtype._limits.eps)
     bounds = [convert_to_tensor(epsilon if b is None else b, x.dtype.real_dtype) for b in (rtol, atol)]
-    difference = np.abs(elementwise.subtract(x, y)._host())
-    if not (difference <= bounds[1]._host() + bounds[0]._host() * np.abs(y._host())).all():
+    tolerated = elementwise.add(bounds[1], elementwise.multiply(bounds[0], elementwise.abs(y)))
+    if not _known_to_hold(elementwise.less_equal(elementwise.abs(elementwise.subtract(x, y)), tolerated)):
         tolerance = f"x and y not equal to tolerance rtol = {bounds[0]!s}, atol = {bounds[1]!s}"
         data = [f"{message}.  " if message else "", tolerance, f"x ({_kind(x)}) = ", x, f"y ({_kind(y)}) = ", y]
         Assert(convert_to_tensor(False), data, summarize)
@@ -108,8 +117,8 @@ def _kind(x: Tensor) -> str:
 def _sign(name: str, condition: str, compare: Callable) -> Callable:
     def check(x: Any, message: str | None = None, summarize: int | None = None, name: str | None = None) -> None:
         tensor = convert_to_tensor(x)
-        values = tensor._host()
-        if not compare(values, 0).all():
+        if not _known_to_hold(compare(tensor, convert_to_tensor(0, tensor.dtype))):
+            values = tensor._host()
             count = 3 if summarize is None else values.size if summarize < 0 else summarize
             first = [str(value) for value in values.ravel()[:count]] if values.ndim else str(values)
             prefix = f"{message}.  " if message else ""
@@ -121,15 +130,15 @@ def _sign(name: str, condition: str, compare: Callable) -> Callable:
     return check
 
 
-assert_positive = _sign("assert_positive", "x > 0", np.greater)
-assert_negative = _sign("assert_negative", "x < 0", np.less)
-assert_non_negative = _sign("assert_non_negative", "x >= 0", np.greater_equal)
-assert_non_positive = _sign("assert_non_positive", "x <= 0", np.less_equal)
+assert_positive = _sign("assert_positive", "x > 0", elementwise.greater)
+assert_negative = _sign("assert_negative", "x < 0", elementwise.less)
+assert_non_negative = _sign("assert_non_negative", "x >= 0", elementwise.greater_equal)
+assert_non_positive = _sign("assert_non_positive", "x <= 0", elementwise.less_equal)
 
 
 @op
 def check_numerics(xp, x, *, text):
-    """x itself; refused where it has an infinity or nan. Traced values are not looked at."""
+    """x itself; refused where it has an infinity or nan. `numerics` sees to traced ones."""
     if isinstance(x, np.ndarray):
         _refuse_infinities(x, text)
     return x
@@ -152,6 +161,8 @@ def numerics(tensor: Any, text: str) -> Tensor:
     """The tensor, if all its elements are finite."""
     x = convert_to_tensor(tensor)
     real_floating("CheckNumerics", x)
+    if is_symbolic_tensor(x):
+        staging.control.require(elementwise.isfinite(x))
     if type(x) is JaxTensor and not x._is_traced():
         _refuse_infinities(x._host(), text)
     return check_numerics(x, text=text)

@@ -16,7 +16,7 @@ import numpy as np
 from gradtape.core.op import pair
 from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, message
-from gradtape.ops import contract, elementwise, indexing, numpy_functions, numpy_protocol, shape
+from gradtape.ops import arrays, contract, elementwise, indexing, numpy_functions, numpy_protocol, shape
 from gradtape.ops.execution import staging
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible
@@ -130,9 +130,8 @@ _NOT_AN_INDEX = (
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
     """``x[index]``: integers, slices, None and Ellipsis, or one boolean mask."""
-    mask = _as_mask(index)
-    if mask is not None:
-        return _masked(self, mask)
+    if _is_mask(index):
+        return arrays.boolean_mask(self, index)
     plain = plain_index(index, self._array.shape)
     if self._array.dtype.kind == "O" and Ellipsis not in plain:
         plain += (Ellipsis,)  # an array of rank 0, where NumPy would give the bare string
@@ -149,7 +148,8 @@ def _picked(x: Tensor, index: tuple) -> Tensor:
     for item in reversed(index):
         axis -= rest if item is Ellipsis else type(item) is not int
         if isinstance(item, Tensor):  # below an axis of its own, so that the gradient is dense, as that of a known index
-            out = indexing.take(shape.expand_dims(out, axis=0), item, axis=axis + 1, batch_dims=0)
+            place = elementwise.where(item < 0, item + out._array.shape[axis], item)
+            out = indexing.take(shape.expand_dims(out, axis=0), place, axis=axis + 1, batch_dims=0)
             out = shape.squeeze(out, axis=0)
     return out
 
@@ -157,9 +157,8 @@ def _picked(x: Tensor, index: tuple) -> Tensor:
 def _variable_getitem(self: Variable, index: Any) -> Tensor:
     """``v[index]``, which also has ``assign``."""
     x = self._operand()
-    mask = _as_mask(index)
-    if mask is not None:
-        return _masked(x, mask)
+    if _is_mask(index):
+        return arrays.boolean_mask(x, index)
     plain = plain_index(index, x._array.shape)
     out = _picked(x, plain) if staging.inside else indexing.getitem(x, index=plain)
     out._source = (self, plain)
@@ -268,37 +267,13 @@ def _integer(value: Any) -> Any:
 # Boolean masks
 
 
-def _as_mask(index: Any) -> np.ndarray | None:
-    """The boolean array, if that is what the index is."""
+def _is_mask(index: Any) -> bool:
     if type(index) is int or type(index) is slice or type(index) is tuple:
-        return None
+        return False
     if isinstance(index, Convertible):
         index = index._operand()
-    if isinstance(index, bool):
-        return np.asarray(index)
-    if isinstance(index, Tensor):
-        return index._host() if index._array.dtype.kind == "b" else None
-    return index if isinstance(index, np.ndarray) and index.dtype.kind == "b" else None
-
-
-def _masked(x: Tensor, mask: np.ndarray) -> Tensor:
-    """The elements (rows, blocks …) of x where the mask holds, in order."""
-    lengths = x._array.shape
-    if not mask.ndim:
-        text = "mask cannot be scalar."
-        raise ValueError(
-            message(text, received="a mask of shape ()", expected="a mask of the shape of the first axes of the tensor")
-        )
-    if lengths[: mask.ndim] != mask.shape:
-        raise ValueError(
-            message(
-                f"Shapes {lengths[: mask.ndim]} and {mask.shape} are incompatible",
-                received=f"a mask of shape {mask.shape} for shape {lengths}",
-                expected="a mask whose shape is that of the leading axes",
-            )
-        )
-    rows = shape.reshape(x, shape=(mask.size, *lengths[mask.ndim :]))
-    return indexing.take(rows, np.flatnonzero(mask), axis=0, batch_dims=0)
+    array = index._array if isinstance(index, Tensor) else index
+    return isinstance(index, bool) or (isinstance(index, (Tensor, np.ndarray)) and array.dtype.kind == "b")
 
 
 Tensor.__getitem__ = _getitem  # type: ignore[method-assign,assignment]
@@ -401,7 +376,6 @@ _OTHERS: dict[str, Any] = {
 }
 for _name, _value in _OTHERS.items():
     setattr(Tensor, _name, _value)
-
 
 
 def _copy(name: str, doc: str) -> Callable:

@@ -177,14 +177,15 @@ roll.vjp(
 
 @op
 def repeat(xp, x, *, repeats, axis):
-    """Each element repeated; ``repeats`` is an int or a tuple with one count per index."""
-    return xp.repeat(x, repeats=repeats, axis=axis)
+    """Each element repeated; ``repeats`` is an int or a tuple with one count per index. A number is a vector of one."""
+    return xp.repeat(x if xp.shape(x) else xp.reshape(x, shape=(1,)), repeats=repeats, axis=axis)
 
 
 def _repeat_rule(xp, g, *, x_shape, repeats, axis):
-    axis %= len(x_shape)
-    index = np.repeat(np.arange(x_shape[axis]), repeats)
-    return xp.take_transpose(g, index, axis=axis, shape=x_shape)
+    rows = x_shape or (1,)
+    axis %= len(rows)
+    index = np.repeat(np.arange(rows[axis]), repeats)
+    return xp.reshape(xp.take_transpose(g, index, axis=axis, shape=rows), shape=x_shape)
 
 
 repeat.vjp(_repeat_rule)

@@ -303,6 +303,10 @@ class TensorArray:
         zeros = wrap(_zeros(tuple(self._element_shape), self._dtype))
         return arrays.stack([e if isinstance(e, Tensor) else zeros for e in self._elements])
 
+    def _tensors(self) -> list[Tensor]:
+        """What it is made of."""
+        return [element for element in self._elements if isinstance(element, Tensor)]
+
     def _with_stack(self, stack: Tensor) -> TensorArray:
         return _Stacked(self, stack)
 
@@ -355,6 +359,9 @@ class _Stacked(TensorArray):
     def _stacked_form(self) -> Tensor:
         return self._stack
 
+    def _tensors(self) -> list[Tensor]:
+        return [self._stack]
+
     def _with_stack(self, stack: Tensor) -> TensorArray:
         return _Stacked(super()._copy(), stack)
 
@@ -365,9 +372,11 @@ class _Stacked(TensorArray):
         return self._with_stack(staging.control.put_row(self._stack, self._place(index), self._checked(value)))
 
     def _place(self, index: Any) -> Tensor:
-        """The index as a tensor; one that is known is checked."""
-        if not is_symbolic_tensor(index):
-            at = operator.index(index)
+        """The index, or indices, as a tensor, in range: one that is known is checked now, another when the program runs."""
+        if is_symbolic_tensor(index):
+            staging.control.require((index >= 0) & (index < self._length()))
+            return index
+        for at in integers(index) if np.ndim(index) else [operator.index(index)]:
             if not 0 <= at < self._length():
                 text = f"Tried to access index {at} but array size is: {self._length()}"
                 raise OutOfRangeError(message(text, received=f"index {at}", expected=f"0 to {self._length() - 1}"))
@@ -393,7 +402,7 @@ class _Stacked(TensorArray):
         return self._stack
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        return RECORDED.take(self._stack, convert_to_tensor(indices), axis=0, batch_dims=0)
+        return RECORDED.take(self._stack, self._place(indices), axis=0, batch_dims=0)
 
     def concat(self, name: str | None = None) -> Tensor:
         count, *lengths = self._stack._array.shape

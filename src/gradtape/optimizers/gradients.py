@@ -111,26 +111,31 @@ def present(pairs: list, optimizer: Any, entries: dict) -> list:
     check_known([variable for _, variable in pairs], optimizer, entries)
     found = [(g, variable) for g, variable in pairs if g is not None]
     if not found:
-        from gradtape.inspect.explain import explain_latest
-
-        names = [f"{v.name.removesuffix(':0')!r} {v._tensor._array.shape}" for _, v in pairs]
-        who = f"{type(optimizer).__name__}.apply_gradients"
-        many = f"any of its {len(pairs)} variables" if len(pairs) > 1 else "its variable"
-        report = explain_latest([variable for _, variable in pairs])
-        error = NoGradientsError(
-            message(
-                f"No gradients provided for any variable. {who} received no gradient for {many}.",
-                received=f"None for {_listed(names)}.",
-                expected="at least one gradient.",
-                why=report.brief() if report else _NO_PATH,
-                fix=report[0].cause.fix + "." if report else _CONNECT,
-            )
-        )
-        error.report = report
-        raise error
+        raise _no_gradients(pairs, optimizer)
     if len(found) < len(pairs):
         warn_at_site(_MISSING.format([v.name for g, v in pairs if g is None]))
     return found
+
+
+def _no_gradients(pairs: list, optimizer: Any) -> NoGradientsError:
+    """The error that carries its report. It is made here so that no frame of its traceback refers to it: a cycle lives on."""
+    from gradtape.inspect.explain import explain_latest
+
+    names = [f"{v.name.removesuffix(':0')!r} {v._tensor._array.shape}" for _, v in pairs]
+    who = f"{type(optimizer).__name__}.apply_gradients"
+    many = f"any of its {len(pairs)} variables" if len(pairs) > 1 else "its variable"
+    report = explain_latest([variable for _, variable in pairs])
+    error = NoGradientsError(
+        message(
+            f"No gradients provided for any variable. {who} received no gradient for {many}.",
+            received=f"None for {_listed(names)}.",
+            expected="at least one gradient.",
+            why=report.brief() if report else _NO_PATH,
+            fix=report[0].cause.fix + "." if report else _CONNECT,
+        )
+    )
+    error.report = report
+    return error
 
 
 def _listed(names: list[str], limit: int = 8) -> str:

@@ -132,6 +132,7 @@ class LossScale:
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Any:
         """Scale, differentiate, `apply_gradients`; arguments as in `Optimizer.minimize`."""
         inner = self.inner_optimizer
+        tape = GradientTape() if tape is None and callable(loss) else tape  # as in `Optimizer.minimize`
         inner.loss_scale_factor = self._scale._tensor  # type: ignore[assignment]  # compute_gradients seeds the sweep with it
         try:
             pairs = inner.compute_gradients(loss, var_list, tape)

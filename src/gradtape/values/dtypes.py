@@ -168,7 +168,7 @@ _BY_NAME: dict[str, DType] = {d.name: d for d in _ALL} | {"half": float16, "floa
 _BY_NUMPY: dict[np.dtype, DType] = {d._numpy: d for d in _ALL if d._numpy is not None}
 _BY_PYTHON: dict[Any, DType] = {float: float32, bool: bool_, complex: complex128, str: string, bytes: string}
 
-# The NumPy dtypes that gradients flow through; bfloat16 joins when ml_dtypes is loaded.
+# The NumPy dtypes that gradients flow through; bfloat16 joins when it is first met.
 TRAINABLE: set[np.dtype] = {d.numpy for d in (float16, float32, float64, complex64, complex128)}
 
 
@@ -214,6 +214,11 @@ def of(dtype: np.dtype) -> DType | None:
         found = _BY_NAME[dtype.name]
         found.numpy  # noqa: B018 - registers it
     return found
+
+
+def joins_trainable(dtype: np.dtype) -> bool:
+    """Whether a NumPy dtype that is not in `TRAINABLE` joins it now: bfloat16, when it is first met."""
+    return dtype.isbuiltin == 2 and of(dtype) is bfloat16  # 2: a type that NumPy did not bring
 
 
 def numpy_dtype(value: Any) -> np.dtype:

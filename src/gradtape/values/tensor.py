@@ -244,6 +244,8 @@ class Tensor(ArrayMethods):
         return f"tf.Tensor({self._text(str)}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __format__(self, spec: str) -> str:
+        if self._key is not None:
+            _leaving[0](self, "format()")
         return format(self._copied(), spec)
 
     def _text(self, form: Any) -> str:

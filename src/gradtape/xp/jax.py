@@ -296,9 +296,17 @@ def _hollow(shape):
     return np.broadcast_to(np.False_, shape)
 
 
+def _counted_from_0(indices, length):
+    """The indices with negative ones behind the end, where NaN is read and nothing written; jax would count from the end."""
+    if isinstance(indices, np.ndarray):  # they were checked
+        return indices
+    wide = indices.astype(np.int32) if indices.dtype.itemsize < 4 else indices
+    return jnp.where(wide < 0, length, wide)
+
+
 def take(x, indices, *, axis, batch_dims=0):
     if batch_dims == 0:
-        return jnp.take(x, indices, axis, mode="fill")
+        return jnp.take(x, _counted_from_0(indices, x.shape[axis]), axis, mode="fill")
     inner = {"axis": axis % x.ndim - 1, "batch_dims": batch_dims - 1}
     return jax.vmap(lambda a, i: take(a, i, **inner))(x, indices)
 
@@ -306,7 +314,7 @@ def take(x, indices, *, axis, batch_dims=0):
 def take_transpose(x, indices, *, axis, shape, batch_dims=0):
     """Add the rows of ``x`` into zeros of ``shape`` at ``indices``: the transpose of take."""
     if batch_dims == 0:
-        return _scattered(x, (slice(None),) * (axis % len(shape)) + (indices,), shape)
+        return _scattered(x, (slice(None),) * (axis % len(shape)) + (_counted_from_0(indices, shape[axis]),), shape)
     inner = {"axis": axis % len(shape) - 1, "shape": shape[1:], "batch_dims": batch_dims - 1}
     return jax.vmap(lambda a, i: take_transpose(a, i, **inner))(x, indices)
 
@@ -328,7 +336,7 @@ def along_axis_transpose(x, indices, *, axis, shape):
 
 def gather_nd(x, indices):
     """The last axis of ``indices`` indexes the leading axes of ``x``."""
-    index = tuple(jnp.moveaxis(indices, -1, 0))
+    index = tuple(map(_counted_from_0, jnp.moveaxis(indices, -1, 0), x.shape))
     if not index:
         return jnp.broadcast_to(x, indices.shape[:-1] + x.shape)
     return jnp.asarray(x).at[index].get(mode="fill")
@@ -336,7 +344,7 @@ def gather_nd(x, indices):
 
 def scatter_nd(x, indices, *, shape):
     """Add ``x`` into zeros of ``shape`` at ``indices``: the transpose of gather_nd."""
-    index = tuple(jnp.moveaxis(indices, -1, 0))
+    index = tuple(map(_counted_from_0, jnp.moveaxis(indices, -1, 0), shape))
     if not index:
         return sum(x, axis=tuple(range(indices.ndim - 1)))
     return _scattered(x, index, shape)

@@ -572,3 +572,21 @@ def test_a_tape_that_begins_after_the_loop(inside, name, caplog):
 
     agree(lambda wrap: _function(run, autograph=False) if wrap is function else run, X)
     assert ("for a tape that began after it" in caplog.text) == (inside and name != "while")
+
+
+def test_gradients_flow_through_a_loop_that_changes_nothing():
+    def array_of(x):
+        return tf.TensorArray(tf.float32, 2).unstack(tf.stack([x, x]))
+
+    @function
+    def f(x, n):
+        _, y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y), [0, x])
+        _, array = tf.while_loop(lambda i, array: i < n, lambda i, array: (i + 1, array), [0, array_of(x)])
+        chosen = tf.cond(n > 1, lambda: array_of(x), lambda: array_of(3.0 * x))
+        return y + tf.reduce_sum(array.stack()) + tf.reduce_sum(chosen.stack())
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, tf.constant(4))
+    assert (float(y), float(tape.gradient(y, x))) == (15.0, 5.0)
