@@ -92,8 +92,8 @@ def with_gradtape() -> Cases:
         for _ in repeat(None, OPS_PER_CALL):
             add_(watched, other)
 
-    def recorded_add() -> None:
-        with tf.GradientTape() as tape:
+    def recorded_add(trace: bool = False) -> None:
+        with tf.GradientTape(trace=trace) as tape:
             tape.watch(watched)
             add_ = tf.add
             for _ in repeat(None, OPS_PER_CALL):
@@ -104,7 +104,8 @@ def with_gradtape() -> Cases:
     steps["pipeline"] = tensorflow_pipeline(tf)
     steps["scan"] = tensorflow_scan(tf)
     steps |= gradtape_products(tf) | gradtape_examples(tf) | gradtape_series(tf) | gradtape_band(tf)
-    return {**steps, "jacobian": jacobian, "add": add, "recorded add": recorded_add, "add after watch": add_after_watch}
+    steps |= {"jacobian": jacobian, "add": add, "add after watch": add_after_watch}
+    return {**steps, "recorded add": recorded_add, "traced add": lambda: recorded_add(trace=True)}
 
 
 def gradtape_network(tf: Any, kernels: list) -> Callable:

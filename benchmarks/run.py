@@ -93,11 +93,12 @@ def timed_row(measure: str, samples: dict, ours: str, theirs: str, budget: float
 
 
 def op_rows(ours: Here, numpy: Here, options: Any) -> list[Row]:
-    case = {"recorded": "recorded add", "plain": "add", "after": "add after watch", "numpy": "add"}
-    contestants = {"recorded": ours, "plain": ours, "after": ours, "numpy": numpy}
+    case = {"recorded": "recorded add", "traced": "traced add", "plain": "add", "after": "add after watch", "numpy": "add"}
+    contestants = {name: numpy if name == "numpy" else ours for name in case}
     samples = interleaved(contestants, case.__getitem__, options.rounds, options.sample)
     return [
         timed_row("recorded op (add, 16×16) ÷ the NumPy call", samples, "recorded", "numpy", 4.2, OPS_PER_CALL),
+        timed_row("the same on a tape that keeps every line ÷ the NumPy call", samples, "traced", "numpy", 4.5, OPS_PER_CALL),
         timed_row("the same with no tape active ÷ the NumPy call", samples, "plain", "numpy", 2.7, OPS_PER_CALL),
         timed_row("the same of tensors that an earlier tape watched", samples, "after", "numpy", 2.7, OPS_PER_CALL),
     ]

@@ -148,18 +148,16 @@ def jax_array(x):
 
 
 def test_indices_out_of_range_on_jax(JAX):
-    """XLA cannot raise: nan is read, nothing is written; negative indices count from the end, as in NumPy."""
-    x, at = np.arange(4.0), np.array([-1, 7])
+    """XLA cannot raise: nan is read, nothing is written. Negative indices are out of range, except along an axis."""
+    x, ones = np.arange(4.0), np.ones(2)
     with JAX.scope():
-        for read in (JAX.take(x, at, axis=0), JAX.gather_nd(x, at[:, None]), JAX.take_along_axis(x, at, axis=0)):
-            np.testing.assert_array_equal(read, [3.0, np.nan])
-        ones = np.ones(2)
-        for written in (
-            JAX.take_transpose(ones, at, axis=0, shape=(4,)),
-            JAX.scatter_nd(ones, at[:, None], shape=(4,)),
-            JAX.along_axis_transpose(ones, at, axis=0, shape=(4,)),
-        ):
-            np.testing.assert_array_equal(written, [0, 0, 0, 1])
+        at = jax_array(np.array([-1, 7]))
+        for read in (JAX.take(x, at, axis=0), JAX.gather_nd(x, at[:, None])):
+            np.testing.assert_array_equal(read, [np.nan, np.nan])
+        for written in (JAX.take_transpose(ones, at, axis=0, shape=(4,)), JAX.scatter_nd(ones, at[:, None], shape=(4,))):
+            np.testing.assert_array_equal(written, [0, 0, 0, 0])
+        np.testing.assert_array_equal(JAX.take_along_axis(x, at, axis=0), [3.0, np.nan])
+        np.testing.assert_array_equal(JAX.along_axis_transpose(ones, at, axis=0, shape=(4,)), [0, 0, 0, 1])
         with pytest.raises(IndexError):
             JAX.getitem(x, index=(7,))
         with pytest.raises(IndexError):

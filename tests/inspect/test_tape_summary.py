@@ -29,7 +29,7 @@ def test_the_table_has_one_row_per_op(weights):
     assert rows[2][4] == "#1; y=2"
     assert rows[3][4] == "#2; axis=0"
     assert rows[3][2] == "(2,)"
-    assert all(row[6].startswith("test_summary.py:") for row in rows)
+    assert all(row[6].startswith("test_tape_summary.py:") for row in rows)
 
 
 def test_printing_a_tape_shows_the_table_and_its_repr_one_line(weights):
