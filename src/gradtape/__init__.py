@@ -90,7 +90,8 @@ __all__ = [
     "float16", "float32", "float64", "floor", "foldl", "foldr", "gather", "gather_nd", "get_current_name_scope", "get_logger",
     "get_static_value", "grad_pass_through", "gradients", "greater", "greater_equal", "group", "guarantee_const", "half",
     "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity", "identity_n", "init_scope",
-    "inside_function", "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor", "less", "less_equal", "linspace",
+    "inside_function", "install_as_tensorflow", "int16", "int32", "int64", "int8", "is_symbolic_tensor", "is_tensor",
+    "less", "less_equal", "linspace",
     "logical_and", "logical_not", "logical_or", "map_fn", "matmul", "maximum", "meshgrid", "minimum", "multiply",
     "name_scope", "negative", "nest", "newaxis", "no_gradient", "no_op", "norm", "not_equal", "numpy_function", "one_hot",
     "ones", "ones_initializer", "ones_like", "pad", "parallel_stack", "pow", "print", "py_function",
@@ -109,6 +110,7 @@ __all__ = [
 
 # What fewer programs need, by the module that has it (as ``its name:our name`` where they differ): loaded when touched.
 _LAZY = {
+    "imports": "install_as_tensorflow",
     "ops.checks": "Assert assert_equal assert_greater assert_less assert_rank",
     "ops.control_flow": "case cond foldl foldr map_fn scan switch_case while_loop",
     "ops.described": "IndexedSlicesSpec RaggedTensorSpec SparseTensorSpec VariableSpec type_spec_from_value",
@@ -133,18 +135,14 @@ _HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in 
 _SUBMODULES = frozenset(
     (
         "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend "
-        "function image inspect io linalg lookup math nest nn optimizers quantization ragged random saved_model sets signal "
+        "function image inspect io keras linalg lookup math nest nn optimizers quantization ragged random saved_model sets signal "
         "sparse strings summary sysconfig test testing train values version"
     ).split()
 )
 
 
-_PLANNED = {
-    "keras": "Keras on gradtape is planned; tf.Module, tf.nn and tf.optimizers are here",
-    "losses": "they come with Keras; tf.nn has the cross-entropies",
-    "metrics": "they come with Keras; tf.reduce_mean over a list serves until then",
-    "initializers": "they come with Keras; tf.random_normal_initializer and its kin are here",
-}
+# What TensorFlow takes from Keras: loading it loads Keras.
+_FROM_KERAS = frozenset({"initializers", "losses", "metrics"})
 
 if _typing.TYPE_CHECKING:
     from gradtape import (
@@ -191,12 +189,14 @@ def __getattr__(name: str) -> _typing.Any:
         module, own = _HOME[name]
         value = globals()[name] = getattr(importlib.import_module(f"gradtape.{module}"), own)
         return value
-    if name in _PLANNED:
-        raise AttributeError(f"tf.{name} is not there yet: {_PLANNED[name]}.")
+    if name in _FROM_KERAS:
+        from gradtape import keras
+
+        return getattr(keras, name)
     from gradtape.scope import missing
 
-    return missing(__name__, [*__all__, *_SUBMODULES])(name)
+    return missing(__name__, [*__all__, *_SUBMODULES, *_FROM_KERAS])(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*__all__, *_SUBMODULES, *_FROM_KERAS, *(name for name in globals() if name.startswith("__"))})

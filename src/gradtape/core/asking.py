@@ -12,7 +12,7 @@ from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import RECORDED, select
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.values import dtypes, nest
 from gradtape.values.composite import Structured
@@ -50,6 +50,7 @@ def leaves(structure: Any, role: str) -> list[Any]:
 
 def differentiable(value: Any, role: str) -> Any:
     """A target or source as Tensor or Variable."""
+    value = variable_of(value)
     if isinstance(value, (Tensor, Variable)):
         return value
     if isinstance(value, Structured):

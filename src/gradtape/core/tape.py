@@ -33,7 +33,7 @@ from gradtape.core.observed import UNANSWERED, ObservedSweep, Observer, Remains
 from gradtape.core.op import RECORDED, REGISTRY, select
 from gradtape.core.selection import AT_POLES, watch
 from gradtape.core.trace import CHECKS, Trace
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
 from gradtape.values.composite import Composite
@@ -159,6 +159,7 @@ class GradientTape(Listening):
             if isinstance(leaf, Composite):
                 self.watch([leaf._differentiable_part()])
                 continue
+            leaf = variable_of(leaf)
             if not isinstance(leaf, (Tensor, Variable)):
                 kind = type(leaf).__name__
                 text = f"Passed in object {leaf} of type '{kind}', not tf.Tensor or tf.Variable or ExtensionType."

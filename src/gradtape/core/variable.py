@@ -38,6 +38,11 @@ _numbers = itertools.count()
 _NOT_EAGER = "This property/operation is not supported when eager execution is enabled."
 
 
+def variable_of(value: Any) -> Any:
+    """The variable inside an object of another library (a Keras variable exposes it so), or the value itself."""
+    return getattr(value, "__gradtape_variable__", value)
+
+
 class VariableSynchronization(enum.Enum):
     AUTO, NONE, ON_WRITE, ON_READ = range(4)
 

@@ -15,7 +15,7 @@ import numpy as np
 from gradtape.core.context import thread
 from gradtape.core.cuts import CONDITION, leave
 from gradtape.core.op import RECORDED
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.function.branches import choose
 from gradtape.function.journal import gradients, hessians
@@ -41,7 +41,7 @@ _LONGEST_UNROLLED = 10_000
 
 def traced(value: Any) -> bool:
     """Whether this stands for a number that only the running program knows."""
-    if isinstance(value, Variable):
+    if isinstance(variable_of(value), Variable):
         return execution.staging.inside
     return isinstance(value, Tensor) and value._is_traced()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.ops.execution import Unstageable
 from gradtape.values import nest
@@ -29,8 +29,8 @@ def as_tensors(result: Any, name: str) -> Any:
 
 
 def _leaf(leaf: Any, name: str) -> Any:
-    if isinstance(leaf, Variable):
-        return leaf.value()
+    if isinstance(variable_of(leaf), Variable):
+        return convert_to_tensor(leaf)
     if isinstance(leaf, _VALUES):
         return convert_to_tensor(leaf)
     if leaf is None or isinstance(leaf, (Tensor, IndexedSlices)) or hasattr(leaf, "_components") or hasattr(leaf, "stack"):

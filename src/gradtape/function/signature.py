@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor, is_jax
@@ -48,8 +48,8 @@ class Call:
         kind = type(leaf)
         if kind in _STATIC:
             return kind, leaf if leaf == leaf else "nan"
-        if isinstance(leaf, Variable):
-            return Variable, leaf._key
+        if isinstance(variable_of(leaf), Variable):
+            return Variable, variable_of(leaf)._key
         if isinstance(leaf, _ARRAYS) or is_jax(kind):
             self.leaves[i] = convert_to_tensor(leaf)
             return self._kind(i, self.leaves[i])

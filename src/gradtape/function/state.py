@@ -194,6 +194,13 @@ def _call(function: Callable, arrays: list) -> None:
     io_callback(function, None, *arrays, ordered=True)
 
 
+def _ask(function: Callable, example: np.ndarray, arrays: list) -> Any:
+    """What a function of these numbers answers whenever the program runs: an array like the example."""
+    import jax
+
+    return jax.pure_callback(function, jax.ShapeDtypeStruct(example.shape, example.dtype), *arrays)
+
+
 class Tracing(State):
     """A run on tracers: variables and random numbers become inputs of the program that is being made."""
 
@@ -229,12 +236,14 @@ class Tracing(State):
     def __enter__(self) -> State:
         self._device = here.device
         super().__enter__()
-        staging.inside, staging.draw, staging.is_first, staging.call = True, self.draw, self.is_first, _call
+        staging.inside, staging.draw, staging.is_first = True, self.draw, self.is_first
+        staging.call, staging.ask = _call, _ask
         here.device = None  # the program decides where it runs
         return self
 
     def __exit__(self, *_: object) -> None:
-        staging.inside, staging.draw, staging.is_first, staging.call = False, None, None, None
+        staging.inside, staging.draw, staging.is_first = False, None, None
+        staging.call, staging.ask = None, None
         here.device = self._device
         super().__exit__()
 

@@ -12,7 +12,7 @@ from gradtape.core.custom import on_tensors
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.observed import Observer, outputs_of
 from gradtape.core.tape import GradientTape
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Composite
@@ -29,6 +29,7 @@ def on_gradient(tape: GradientTape, value: Any, fn: Callable[[Any], Any]) -> Hoo
     """
     if isinstance(value, Composite):
         value = value._differentiable_part()
+    value = variable_of(value)
     if not isinstance(value, (Tensor, Variable)):
         raise TypeError(
             message(

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradtape.core.context import suspended
 from gradtape.core.tape import GradientTape
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.inspect import monitor_files
 from gradtape.inspect.graph import legible
@@ -117,12 +117,13 @@ class GradientMonitor:
             watched = watched._trainable
         elif hasattr(watched, "trainable_variables"):
             watched = watched.trainable_variables
-        wanted = {id(v) for v in nest.flatten(watched)}
-        return [(g, v) for g, v in pairs if id(v) in wanted]
+        wanted = {id(variable_of(v)) for v in nest.flatten(watched)}
+        return [(g, v) for g, v in pairs if id(variable_of(v)) in wanted]
 
     def _seen(self, pairs: Iterable[tuple]) -> list[tuple]:
         """Those with numbers in them: there are none in a function that is being compiled."""
-        return [(g, v) for g, v in self._chosen(pairs) if isinstance(v, Variable) and g is not None and not _is_tracer(g)]
+        chosen = ((g, variable_of(v)) for g, v in self._chosen(pairs))
+        return [(g, v) for g, v in chosen if isinstance(v, Variable) and g is not None and not _is_tracer(g)]
 
     def _computed(self, sources: Any, gradients: Any) -> None:
         """A tape has computed gradients: a step without an optimizer, or the first half of one with it."""

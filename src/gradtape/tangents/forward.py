@@ -23,7 +23,7 @@ from gradtape.core.callsite import Listening, warn_at_site
 from gradtape.core.context import activate, thread
 from gradtape.core.op import OUTPUT, RECORDED, Op, apply
 from gradtape.core.selection import ALWAYS, settled_tangent
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
@@ -300,6 +300,7 @@ class ForwardAccumulator(Listening):
 
     def _watch(self, primal: Any, tangent: Any) -> None:
         """Attach a tangent to a primal; a second one is added to the first."""
+        primal = variable_of(primal)
         if not isinstance(primal, (Tensor, Variable)):
             raise AttributeError(
                 message(
@@ -368,6 +369,7 @@ class ForwardAccumulator(Listening):
         return nest.map_structure(lambda x: self._tangent(x, word == "zero"), primals)
 
     def _tangent(self, primal: Any, zero: bool) -> Tensor | None:
+        primal = variable_of(primal)
         if not isinstance(primal, (Tensor, Variable)):
             raise AttributeError(
                 message(

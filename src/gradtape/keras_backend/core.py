@@ -1,0 +1,148 @@
+"""The core of the backend, as Keras looks it up: variables, conversions, control flow, scattering and slicing."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from keras.src import tree
+from keras.src.backend.common import KerasVariable
+
+from gradtape import toplevel
+from gradtape.core import custom
+from gradtape.errors import message
+from gradtape.keras_backend.control import (
+    associative_scan, cond, fori_loop, map, scan, switch, vectorized_map, while_loop,
+)  # fmt: skip
+from gradtape.keras_backend.specs import compute_output_spec
+from gradtape.keras_backend.variables import Variable, cast, convert_to_numpy, convert_to_tensor, is_tensor, shape
+from gradtape.math import reduce_sum, unsorted_segment_prod
+from gradtape.ops.devices import device
+from gradtape.values.tensor import Tensor
+
+__all__ = [
+    "IS_THREAD_SAFE", "SUPPORTS_COMPLEX_DTYPES", "SUPPORTS_RAGGED_TENSORS", "SUPPORTS_SPARSE_TENSORS", "Variable",
+    "associative_scan", "cast", "compute_output_spec", "cond", "convert_to_numpy", "convert_to_tensor",
+    "custom_gradient", "device_scope", "fori_loop", "is_tensor", "map", "random_seed_dtype", "remat", "scan", "scatter",
+    "scatter_update", "shape", "slice", "slice_update", "stop_gradient", "switch", "unstack", "vectorized_map",
+    "while_loop",
+]  # fmt: skip
+
+SUPPORTS_SPARSE_TENSORS = False
+SUPPORTS_RAGGED_TENSORS = False
+SUPPORTS_COMPLEX_DTYPES = True
+IS_THREAD_SAFE = True
+
+
+def random_seed_dtype() -> str:
+    return "uint32"
+
+
+# Scattering and slicing
+
+
+def scatter(indices: Any, values: Any, shape: Sequence[int]) -> Tensor:
+    """Zeros of a shape, with ``values`` added at ``indices``."""
+    return toplevel.scatter_nd(convert_to_tensor(indices), convert_to_tensor(values), tuple(shape))
+
+
+def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Tensor:
+    inputs = convert_to_tensor(inputs)
+    indices, updates = convert_to_tensor(indices), convert_to_tensor(updates, inputs.dtype)
+    if reduction == "mul":
+        return inputs * _factors(inputs, indices, updates)
+    found = {
+        None: toplevel.tensor_scatter_nd_update, "add": toplevel.tensor_scatter_nd_add,
+        "max": toplevel.tensor_scatter_nd_max, "min": toplevel.tensor_scatter_nd_min,
+    }.get(reduction)  # fmt: skip
+    if found is None:
+        text = f"Unsupported reduction: {reduction}"
+        raise ValueError(message(text, received=f"{reduction!r}", expected="None, 'add', 'max', 'min' or 'mul'"))
+    outer = tuple(indices.shape)[:-1] + tuple(inputs.shape)[indices.shape[-1] :]
+    return found(inputs, indices, toplevel.broadcast_to(updates, outer))
+
+
+def _factors(inputs: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """What each element of ``inputs`` is multiplied by: the product of its updates, or one."""
+    lengths = tuple(inputs.shape)
+    depth = int(indices.shape[-1])
+    outer, inner = lengths[:depth], lengths[depth:]
+    weights = np.cumprod((1, *outer[:0:-1]))[::-1].astype(indices.dtype.as_numpy_dtype)
+    rows = toplevel.reshape(reduce_sum(indices * weights, -1), (-1,))
+    updates = toplevel.reshape(toplevel.broadcast_to(updates, tuple(indices.shape)[:-1] + inner), (-1, *inner))
+    return toplevel.reshape(unsorted_segment_prod(updates, rows, int(np.prod(outer))), lengths)
+
+
+def _starts(inputs: Tensor, start_indices: Any, lengths: Sequence[int]) -> list:
+    """Where a slice begins in each axis: moved inside where it would reach over the end."""
+    if isinstance(start_indices, Tensor):
+        start_indices = toplevel.unstack(start_indices)
+    found = []
+    for start, length, size in zip(start_indices, lengths, tuple(inputs.shape), strict=True):
+        if isinstance(start, (int, np.integer)):
+            start = int(start) + size if start < 0 else int(start)
+            found.append(max(0, min(start, size - length)))
+        else:
+            found.append(toplevel.clip_by_value(convert_to_tensor(start, "int32"), 0, size - length))
+    return found
+
+
+def slice(inputs: Any, start_indices: Any, shape: Sequence[int]) -> Tensor:
+    """``shape`` elements from ``start_indices`` on; -1 takes the rest of an axis."""
+    inputs = convert_to_tensor(inputs)
+    lengths = [
+        size - int(start) if length == -1 else int(length)
+        for start, length, size in zip(start_indices, shape, tuple(inputs.shape), strict=True)
+    ]
+    for axis, (start, length) in enumerate(zip(_starts(inputs, start_indices, lengths), lengths)):
+        if isinstance(start, int):
+            cut = (builtins.slice(None),) * axis + (builtins.slice(start, start + length),)
+            inputs = inputs[cut]
+        else:
+            inputs = toplevel.gather(inputs, start + np.arange(length, dtype=np.int32), axis=axis)
+    return inputs
+
+
+def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Tensor:
+    """``inputs`` with ``updates`` from ``start_indices`` on."""
+    inputs = convert_to_tensor(inputs)
+    updates = convert_to_tensor(updates, inputs.dtype)
+    lengths = tuple(updates.shape)
+    if not lengths:
+        return updates
+    grid = np.moveaxis(np.indices(lengths, dtype=np.int32), 0, -1)
+    starts = toplevel.stack([convert_to_tensor(start, "int32") for start in _starts(inputs, start_indices, lengths)])
+    return toplevel.tensor_scatter_nd_update(inputs, starts + grid, updates)
+
+
+def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
+    return list(toplevel.unstack(convert_to_tensor(x), num, axis))
+
+
+# Gradients
+
+
+def stop_gradient(variable: Any) -> Tensor:
+    return custom.stop_gradient(convert_to_tensor(variable))
+
+
+def custom_gradient(fun: Callable) -> Callable:
+    """``fun`` returns its results and the function that takes their gradients to those of its arguments."""
+    recorded = custom.custom_gradient(fun)
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree.map_structure(lambda x: x._operand() if isinstance(x, KerasVariable) else x, (args, kwargs))
+        return recorded(*args, **kwargs)
+
+    return called
+
+
+def remat(f: Callable) -> Callable:
+    """``f``, whose intermediate values are computed again when gradients need them."""
+    return custom.recompute_grad(f)
+
+
+def device_scope(device_name: str) -> Any:
+    return device(device_name)

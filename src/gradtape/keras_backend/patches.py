@@ -1,0 +1,56 @@
+"""The few places where Keras asks for the name of its backend, and knows only those it ships with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from keras.src.backend import config
+from keras.src.backend.common import dtypes
+from keras.src.utils import backend_utils, traceback_utils
+
+_WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def apply() -> None:
+    """Called once, when all of Keras is imported."""
+    config._BACKEND = "gradtape"
+    dtypes.BIT64_TO_BIT32_DTYPE.clear()
+    dtypes._lattice_result_type = _narrowed(dtypes._lattice_result_type)
+    backend_utils.DynamicBackend.__getattr__ = _of_backend
+    backend_utils.in_tf_graph = lambda: False  # a layer in a data pipeline runs as everywhere
+    traceback_utils.format_argument_value = _argument
+
+
+def _narrowed(result_type: Any) -> Any:
+    """64 bits stay where somebody asked for them, as in TensorFlow; mixing narrower dtypes does not widen to them."""
+    known: dict[tuple, str] = {}
+
+    def found(*args: Any) -> str:
+        key = (config.floatx(), *args)
+        dtype = known.get(key)
+        if dtype is None:
+            dtype = result_type(*args)
+            asked = config.floatx() == "float64" or any(getattr(arg, "name", arg) in _WIDE for arg in args)
+            dtype = known[key] = dtype if asked else _WIDE.get(dtype, dtype)
+        return dtype
+
+    return found
+
+
+def _of_backend(dynamic: Any, name: str) -> Any:
+    """What a layer that runs inside and outside of data pipelines computes with."""
+    from keras.src import backend
+
+    if dynamic._backend == config.backend():
+        return getattr(backend, name)
+    text = f"There is no backend {dynamic._backend!r} beside gradtape."
+    raise AttributeError(text)
+
+
+def _argument(value: Any) -> str:
+    """An argument as error messages of layers show it."""
+    from keras.src import backend
+
+    if backend.is_tensor(value):
+        return f"tf.Tensor(shape={tuple(value.shape)}, dtype={value.dtype.name})"
+    return repr(value)
