@@ -65,7 +65,7 @@ def test_the_list_of_names_is_true():
 
 def test_no_names_by_accident():
     listed = {name for name in dir(tf) if not name.startswith("__")}
-    assert listed == {*tf.__all__, *tf._SUBMODULES} - {"__version__"}
+    assert listed == {*tf.__all__, *tf._SUBMODULES, *tf._FROM_KERAS} - {"__version__"}
     assert all(hasattr(tf, name) for name in listed)
 
 
@@ -111,11 +111,6 @@ def test_the_api_page_is_true(text):
             name, _, default = argument.partition("=")
             assert name in parameters
             assert not default or repr(parameters[name].default) == default
-
-
-def test_what_is_planned_says_so_and_what_to_do_until_then():
-    with pytest.raises(AttributeError, match=r"tf\.keras is not there yet: Keras on gradtape is planned; tf.Module"):
-        tf.keras  # noqa: B018
 
 
 def test_a_wrong_name_gets_the_nearest_ones():

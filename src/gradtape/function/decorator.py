@@ -191,7 +191,7 @@ class Function:
         state = current()
         if isinstance(state, Tracing) or settings.run_eagerly or thread.batch or not _can_compile():
             return self._inline(args, kwargs, snapshot)
-        call = Call(args, kwargs)
+        call = Call(args, kwargs) if args or kwargs else signature.NO_ARGUMENTS
         taped = bool(thread.recorders)
         if not call.plain or (taped and not _recordable()):
             return self._inline(args, kwargs, snapshot)

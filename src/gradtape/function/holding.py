@@ -87,6 +87,7 @@ class Holder:
         self.reads = reads
         self.donated = donated
         self.arrays: list[Any] = [None] * len(variables)
+        self._all_read = all(reads)
         self.touched = True  # some variable may have been read, or may hold something else by now
         self._value = value  # the attribute of a held variable that gives its value
         self._places = {v._key: i for i, v in enumerate(variables)}
@@ -127,6 +128,8 @@ class Holder:
                 self._take(variable)
             self._read.clear()
             self.touched = False
+        if self._all_read:
+            return self.arrays.copy()
         return [array for array, reads in zip(self.arrays, self.reads) if reads]
 
     def _take(self, variable: Variable) -> None:

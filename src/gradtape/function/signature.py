@@ -67,6 +67,10 @@ class Call:
         return nest.pack_sequence_as((args, kwargs), leaves)
 
 
+NO_ARGUMENTS = Call((), {})
+"""The call without arguments, which is always the same one."""
+
+
 class _Identity:
     """Stands in a key for an object that cannot be compared by value; it dies with the object where that is possible."""
 

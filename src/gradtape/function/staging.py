@@ -183,6 +183,9 @@ class Program:
         read, donated = ([name in part for name in names] for part in (self.forward.names, self.forward.donated))
         self.holder = Holder(self.assigned, read, donated, VALUE)
         self._by_key = {v._key: v for v in self.variables}
+        others = self.forward.names[sum(read) :]  # the inputs that the holder has not: constants stay, the others change
+        self._others = [self._constants.get(name) for name in others]
+        self._changing = [(i, name) for i, name in enumerate(others) if name not in self._constants]
         self.holds = not taped and snapshot is None and not self.forward.effects and self._restores
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
@@ -334,8 +337,10 @@ class Program:
         outs: list = []
         with LOCK, self._scope():
             inputs = self.holder.begin()
-            inputs += [self._current(name, arrays, draws) for name in self.forward.names[len(inputs) :]]
-            inputs = self._together(inputs)
+            others = self._others.copy()
+            for i, name in self._changing:
+                others[i] = self._current(name, arrays, draws)
+            inputs = self._together(inputs + others)
             try:  # An interruption is noticed when the call has returned: what it has written over must be replaced then.
                 outs.extend(chain.from_iterable(starmap(self.forward.run, (inputs,))))
             finally:
@@ -372,9 +377,7 @@ class Program:
         if kind == "variable":
             variable = self._by_key[which]
             return variable._held.array(variable) if is_held(variable) else self._on_device(settled(variable))
-        if kind == "argument":
-            return arrays[which]
-        return draws[which] if kind == "draw" else self._constants[name]
+        return arrays[which] if kind == "argument" else draws[which]
 
     def _on_device(self, tensor: Tensor) -> Any:
         """The value of a variable, which is transferred once."""
