@@ -3,6 +3,7 @@
 PYTHON ?= python3
 WORKERS ?= 2
 BENCH ?=
+SUITE ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup check test test-all bench demo docs clean
+.PHONY: setup check test test-all keras-suite bench demo docs clean
 
 setup: $(DEV_READY)
 
@@ -24,6 +25,9 @@ test: $(DEV_READY)  ## everything but the slow tests
 
 test-all: $(DEV_READY)
 	$(BIN)/pytest -n $(WORKERS)
+
+keras-suite: $(DEV_READY)  ## Keras's own tests on our backend, about an hour; e.g. make keras-suite SUITE="keras/src/ops -k relu"
+	$(BIN)/python tools/keras_suite.py -n $(WORKERS) $(SUITE)
 
 bench: $(DEV_READY)  ## e.g. make bench BENCH="--quick --json out/bench.json"
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import keras_steps
 import numpy as np
 from contestants import OPS_PER_CALL, PEERS, with_gradtape, with_numpy
 from timing import Here, There, Worker, import_samples, installed_peers, interleaved, ratio
@@ -152,6 +153,32 @@ def derivative_rows(contestants: dict, options: Any) -> list[Row]:
                 samples = interleaved(turns, str, max(10, options.rounds // 10), options.sample)
                 label, limit = (measure, budget) if name == "gradtape" else (f"the same in {name}", None)
                 rows.append(timed_row(label, samples, case, base, limit))
+    return rows
+
+
+def keras_rows(workers: list[Worker], options: Any) -> list[Row]:
+    """A step of a Keras model, by a loop with a tape: as it is written, and compiled."""
+    own = Worker(sys.executable, options.verbose)  # Keras has one backend per process
+    contestants: dict[str, Any] = {"gradtape": Here(keras_steps.with_gradtape()), "Keras on JAX": There(own, "Keras on JAX")}
+    for worker in workers:
+        if "TensorFlow" in worker.versions:
+            contestants["Keras on TensorFlow"] = There(worker, "Keras on TensorFlow")
+    for case in contestants["gradtape"].cases:
+        expected = contestants["gradtape"].result(case, 5)
+        for name, contestant in contestants.items():
+            if name != "gradtape" and case in contestant.cases:
+                np.testing.assert_allclose(contestant.result(case, 5), expected, rtol=1e-3, err_msg=f"{name}, {case}")
+    rows = []
+    for name in keras_steps.MODELS:
+        for case, peer, spelled, budget in (
+            (name, "Keras on TensorFlow", "TensorFlow eager", 0.5),
+            (f"{name} compiled", "Keras on JAX", "Keras on JAX, compiled", 1.1),
+            (f"{name} compiled", "Keras on TensorFlow", "tf.function", 1.0),
+        ):
+            chosen = {label: c for label, c in contestants.items() if label in ("gradtape", peer)}
+            samples = interleaved(chosen, lambda _, case=case: case, max(20, options.rounds // 5), options.sample)
+            rows.append(timed_row(f"Keras {case.upper()[:3]} step{case[3:]} ÷ {spelled}", samples, "gradtape", peer, budget))
+    own.close()
     return rows
 
 
@@ -328,6 +355,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
             *convolution_rows(contestants, options),
             pipeline_row(contestants, options),
             scan_row(contestants, options),
+            *keras_rows(workers, options),
             *derivative_rows(contestants, options),
             *memory_rows(),
             import_row(options),

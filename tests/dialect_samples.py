@@ -83,13 +83,13 @@ for _name in dialect.UNARY:
 
 _INTEGER_PAIRS = (
     "add subtract multiply floor_divide remainder maximum minimum equal not_equal less less_equal greater greater_equal "
-    "bitwise_and bitwise_or bitwise_xor left_shift right_shift"
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd"
 ).split()
 _COMPLEX_PAIRS = "add subtract multiply divide power equal not_equal".split()
 _BOOLEAN_PAIRS = "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor equal not_equal".split()
 _FLOAT_PAIRS = (
     "add subtract multiply divide floor_divide remainder power maximum minimum atan2 equal not_equal less less_equal "
-    "greater greater_equal complex igamma igammac"
+    "greater greater_equal nextafter complex igamma igammac"
 ).split()
 
 for _name in dialect.BINARY:

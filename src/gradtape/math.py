@@ -557,6 +557,6 @@ take_composites(
     globals(),
     elementwise="angle ceil divide divide_no_nan floor imag is_finite is_inf is_nan logical_and logical_not logical_or "
     "logical_xor nextafter real reciprocal_no_nan rint round squared_difference truediv",
-    others="add_n cumsum reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_std "
-    "reduce_sum reduce_variance",
+    others="add_n bincount cumsum reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod "
+    "reduce_std reduce_sum reduce_variance",
 )

@@ -12,7 +12,7 @@ from gradtape.values.tensor import Tensor
 
 __all__ = [
     "as_string", "bytes_split", "format", "join", "length", "lower", "ngrams", "reduce_join", "regex_full_match",
-    "regex_replace", "split", "strip", "substr", "to_hash_bucket_fast", "to_number", "unicode_decode",
+    "regex_replace", "split", "strip", "substr", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number", "unicode_decode",
     "unicode_decode_with_offsets", "unicode_encode", "unicode_split", "unicode_split_with_offsets", "unicode_transcode",
     "upper",
 ]  # fmt: skip
@@ -131,6 +131,15 @@ def ngrams(
 def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
     """A bucket number below ``num_buckets`` for each string: its FarmHash fingerprint modulo that number."""
     return hashing.buckets(input, num_buckets)
+
+
+def to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Any:
+    """A bucket number below ``num_buckets`` for each string, by SipHash under a key of two integers.
+
+    >>> tf.strings.to_hash_bucket_strong(["Hello", "TF"], 3, [1, 2]).numpy()
+    array([2, 0])
+    """
+    return hashing.keyed_buckets(input, num_buckets, key)
 
 
 def unicode_decode(

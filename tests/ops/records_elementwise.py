@@ -25,6 +25,11 @@ def apart(rng):
     return [(x + 2 * np.sign(x), x)]
 
 
+def apart_from_zero(rng):
+    x = rng.normal(size=(2, 3))
+    return [(x + np.sign(x),)]
+
+
 def quotient(rng):
     return [(rng.normal(size=(2, 3)), rng.uniform(0.5, 2, (2, 3)))]
 
@@ -102,6 +107,9 @@ RECORDS = [
     unary("softplus", lambda x: np.logaddexp(x, 0)),
     unary("sqrt", np.sqrt, between(0.2, 3), complex=True, bad=[INTEGER]),
     unary("rsqrt", lambda x: 1 / np.sqrt(x), between(0.2, 3), complex=True),
+    unary("cbrt", np.cbrt, apart_from_zero, bad=[INTEGER]),
+    binary("logaddexp", np.logaddexp),
+    binary("hypot", np.hypot, bad=[MIXED]),
     # Trigonometric and hyperbolic
     unary("sin", np.sin, complex=True, bad=[INTEGER]),
     unary("cos", np.cos, complex=True),
@@ -136,8 +144,9 @@ RECORDS = [
     ),
     *(
         OpRecord(name, getattr(ops, name), integers(), getattr(np, name), floating=False, differentiable=False)
-        for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "gcd")
     ),
+    binary("nextafter", np.nextafter, differentiable=False),
     OpRecord("logical_not", ops.logical_not, booleans(1), np.logical_not, floating=False, differentiable=False),
     OpRecord("bitwise_not", ops.bitwise_not, integers(count=1), np.invert, floating=False, differentiable=False),
     *(unary(name, getattr(np, name), differentiable=False) for name in ("isnan", "isinf", "isfinite")),

@@ -332,6 +332,41 @@ def test_loss_scale_changes():
     assert [None if g is None else float(g) for g in opt.get_unscaled_gradients([tf.constant(8.0), None])] == [2.0, None]
 
 
+def test_gradients_unscaled_by_hand_are_applied_as_they_are():
+    v, opt = tf.Variable(3.0), optimizers.LossScale(optimizers.SGD(0.5), initial_scale=8.0)
+    for expected in (2.0, 1.0):
+        with tf.GradientTape() as tape:
+            loss = opt.get_scaled_loss(2.0 * v)
+        (unscaled,) = opt.get_unscaled_gradients([tape.gradient(loss, v)])
+        opt.apply_gradients([(tf.clip_by_value(unscaled, -5.0, 5.0), v)])
+        assert float(v) == expected
+    opt.apply_gradients([(tf.constant(8.0), v)])  # of the scaled loss again
+    assert float(v) == 0.5
+
+
+class Holder:
+    """What Keras's variables are to an optimizer: an object that holds a variable."""
+
+    def __init__(self, value):
+        self.__gradtape_variable__ = tf.Variable(value)
+
+
+@pytest.mark.parametrize("wrap", [lambda opt: opt, optimizers.LossScale], ids=["plain", "scaled"])
+def test_objects_that_hold_a_variable(wrap):
+    held, plain = Holder([1.0, 2.0]), tf.Variable([1.0, 2.0])
+    ours = wrap(optimizers.Adam(0.1, weight_decay=0.1, use_ema=True))
+    theirs = wrap(optimizers.Adam(0.1, weight_decay=0.1, use_ema=True))
+    ours.build([held])
+    for g in ([1.0, -1.0], [0.5, 3.0]):
+        ours.apply_gradients([(tf.constant(g), held)])
+        theirs.apply_gradients([(tf.constant(g), plain)])
+    ours.minimize(lambda: tf.reduce_sum(held.__gradtape_variable__**2), [held])
+    theirs.minimize(lambda: tf.reduce_sum(plain**2), plain)
+    ours.finalize_variable_values([held])
+    theirs.finalize_variable_values([plain])
+    np.testing.assert_array_equal(held.__gradtape_variable__.numpy(), plain.numpy())
+
+
 def test_loss_scale_keeps_small_gradients():
     v, opt = tf.Variable(0.0, dtype="float32"), optimizers.LossScale(optimizers.SGD(1.0), initial_scale=2.0**15)
     opt.apply_gradients([(tf.constant(2.0**-14, tf.float16), v)])  # unscaled in float32: 2**-29 is 0 in float16

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,6 +47,10 @@ def _kept() -> Iterator[None]:
             compilation_cache.reset_cache()
 
 
+_NAMED = 8
+"""How many kinds of arrays a message lists."""
+
+
 class _Compilation:
     """Something that somebody waits for."""
 
@@ -53,7 +58,9 @@ class _Compilation:
         self.piece, self.name, self.start, self.told = piece, name, time.perf_counter(), False
 
     def tell(self) -> None:
-        arrays = ", ".join(f"{kind.dtype.name} {kind.shape}" for kind in self.piece.types) or "no arrays"
+        kinds = Counter(f"{kind.dtype.name} {kind.shape}" for kind in self.piece.types).most_common()
+        arrays = ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds[:_NAMED]) or "no arrays"
+        arrays += f" and {len(kinds) - _NAMED} other kinds" if len(kinds) > _NAMED else ""
         what = f"{self.piece.size} operations on {arrays}"
         logger.warning("tf.function: compiling %s takes more than %g s: %s", self.name, SLOW, what)
 

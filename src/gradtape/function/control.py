@@ -151,15 +151,17 @@ def _wrapped(result: Any, count: int) -> Any:
     return result if isinstance(result, (list, tuple)) or count != 1 else (result,)
 
 
-def scan(name: str, body: Callable, rows: Any, values: Any, *, reverse: bool = False) -> tuple[Any, Any] | None:
+def scan(
+    name: str, body: Callable, rows: Any, values: Any, *, reverse: bool = False, unroll: int = UNROLL
+) -> tuple[Any, Any] | None:
     """The last of ``values, out = body(row, *values)``, and all ``out`` stacked; None if it is better run plainly.
 
-    ``rows`` is a nest of tensors of one length.
+    ``rows`` is a nest of tensors of one length; up to ``unroll`` of them are better run plainly.
     """
     if thread.batch:
         return None
     leaves = [as_tensor(leaf) for leaf in nest.flatten(rows)]
-    if leaves[0]._array.shape[0] <= UNROLL or not any(map(traced, [*leaves, *nest.flatten(values)])):
+    if leaves[0]._array.shape[0] <= unroll or not any(map(traced, [*leaves, *nest.flatten(values)])):
         return None
     return _staged_rows(name, body, rows, leaves, values, backwards=reverse)
 

@@ -18,12 +18,15 @@ class _Callback:
     monitor: GradientMonitor
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._variables = list(self.model.trainable_variables)  # type: ignore[attr-defined]
         self._gradients: dict[int, Any] = {}
         self._optimizer = getattr(self.model, "optimizer", None)  # type: ignore[attr-defined]
         if self._optimizer is not None:
             self._observe(self._optimizer)
-        self.monitor.begin(self._variables)
+        self.monitor.begin(self._variables())
+
+    def _variables(self) -> list:
+        """Those of the model; it has none yet if the first step builds it."""
+        return list(self.model.trainable_variables)  # type: ignore[attr-defined]
 
     def _observe(self, optimizer: Any) -> None:
         """See what the optimizer is given, by standing before its method."""
@@ -31,15 +34,15 @@ class _Callback:
 
         def observed(grads: Any, trainable_variables: Any = None, **kwargs: Any) -> Any:
             grads = list(grads)
-            for g, v in zip(grads, self._variables if trainable_variables is None else trainable_variables):
+            for g, v in zip(grads, self._variables() if trainable_variables is None else trainable_variables):
                 self._gradients[id(v)] = g
             return apply(grads, trainable_variables, **kwargs)
 
         optimizer.apply = observed
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        found = [self._gradients.get(id(v)) for v in self._variables]
-        self.monitor.step(found, self._variables)
+        variables = self._variables()
+        self.monitor.step([self._gradients.get(id(v)) for v in variables], variables)
         self._gradients.clear()
 
     def on_train_end(self, logs: Any = None) -> None:

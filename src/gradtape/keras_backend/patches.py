@@ -8,6 +8,8 @@ from keras.src.backend import config
 from keras.src.backend.common import dtypes
 from keras.src.utils import backend_utils, traceback_utils
 
+from gradtape.keras_backend import optimizer, saving, tensorflow_names
+
 _WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 
@@ -19,6 +21,9 @@ def apply() -> None:
     backend_utils.DynamicBackend.__getattr__ = _of_backend
     backend_utils.in_tf_graph = lambda: False  # a layer in a data pipeline runs as everywhere
     traceback_utils.format_argument_value = _argument
+    optimizer.install()
+    saving.install()
+    tensorflow_names.install()
 
 
 def _narrowed(result_type: Any) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from keras.src import tree
-from keras.src.backend.common import KerasVariable, standardize_dtype
+from keras.src.backend.common import KerasVariable, global_state, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
-from keras.src.backend.common.global_state import GLOBAL_STATE_TRACKER
 from keras.src.backend.config import floatx
 
 from gradtape import toplevel
@@ -65,7 +64,7 @@ class Variable(KerasVariable, convert.Convertible):
     # Reading
 
     def _operand(self) -> Tensor:
-        state = GLOBAL_STATE_TRACKER.__dict__
+        state = global_state.GLOBAL_STATE_TRACKER.__dict__  # looked up anew: clear_session replaces it
         if self._value is None or state.get("stateless_scope") is not None:
             return _tensor(super().value)
         tensor = self._value._operand()

@@ -19,6 +19,7 @@ from gradtape.ops.checks import Assert
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.ops.tensor_array import TensorArray
 from gradtape.values import dtypes, nest
+from gradtape.values.composite import Structured, hand_over
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.spec import TensorSpec, TypeSpec, is_described
 from gradtape.values.tensor import Tensor
@@ -256,6 +257,8 @@ def map_fn(
     """
     _callable("fn", fn)
     signature = dtype if fn_output_signature is None else fn_output_signature
+    if isinstance(elems, Structured):
+        return hand_over(map_fn, (fn, elems, signature), {})
     if signature is None:
         signature = nest.map_structure(lambda x: convert_to_tensor(x).dtype, elems)
     staged = staged_rows.map_fn(lambda row: _fitted(signature, fn(row)), elems, _checked_rows(elems))

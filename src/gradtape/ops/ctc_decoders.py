@@ -47,7 +47,7 @@ def beam_search(inputs: Any, lengths: Any, beam_width: Any, top_paths: Any) -> D
         text = f"requested more paths than the beam width. [Op:{label}]"
         raise InvalidArgumentError(message(text, received=f"top_paths={count}, beam_width={width}", fix=f"beam_width={count}"))
     with np.errstate(all="ignore"):  # nan and inf are answers
-        found = [_paths(_log_softmax(logits[: max(n, 0), b]), width, count, label) for b, n in enumerate(frames)]
+        found = [_paths(log_softmax(logits[: max(n, 0), b]), width, count, label) for b, n in enumerate(frames)]
     scores = np.array([[score for _, score in paths] for paths in found], logits.dtype).reshape(len(found), count)
     return [_sparse([paths[k][0] for paths in found]) for k in range(count)], wrap(scores)
 
@@ -87,23 +87,30 @@ def _sparse(rows: list) -> SparseTensor:
     return SparseTensor(wrap(indices), wrap(values), np.array([len(rows), max(map(len, rows))], np.int64))
 
 
-def _log_softmax(x: np.ndarray) -> np.ndarray:
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    """log of the probabilities of the classes by frame, in float64."""
     x = x.astype(np.float64) - x.max(axis=1, keepdims=True)
     return x - np.log(np.exp(x).sum(axis=1, keepdims=True))
 
 
 def _paths(scores: np.ndarray, width: int, count: int, label: str) -> list[tuple[tuple[int, ...], float]]:
     """The best sequences of one example with log of their probabilities, from those of its classes by frame."""
+    found = followed(scores, width)
+    if len(found) < count:
+        text = f"Less leaves in the beam search than requested. [Op:{label}]"
+        raise InvalidArgumentError(
+            message(text, received=f"top_paths={count}", expected=f"at most {len(found)} for this input")
+        )
+    return found[:count]
+
+
+def followed(scores: np.ndarray, width: int) -> list[tuple[tuple[int, ...], float]]:
+    """The sequences that a beam of this width is left with, the likeliest first; the last class is blank."""
     beams, paused, spoken = [()], np.zeros(1), np.full(1, -np.inf)  # log of how likely: the last frame is a blank, or a label
     for frame in scores:
         beams, paused, spoken = _step(beams, paused, spoken, frame, width)
     total = np.logaddexp(paused, spoken)
-    if len(beams) < count:
-        text = f"Less leaves in the beam search than requested. [Op:{label}]"
-        raise InvalidArgumentError(
-            message(text, received=f"top_paths={count}", expected=f"at most {len(beams)} for this input")
-        )
-    return [(beams[k], total[k]) for k in np.argsort(-total, kind="stable")[:count]]
+    return [(beams[k], total[k]) for k in np.argsort(-total, kind="stable")]
 
 
 def _step(beams: list, paused: np.ndarray, spoken: np.ndarray, frame: np.ndarray, width: int) -> tuple:

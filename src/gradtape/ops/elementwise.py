@@ -99,6 +99,50 @@ softplus = unary("softplus", "log(1 + eˣ), without overflow", derivative=lambda
 sqrt = unary("sqrt", "√x", lambda xp, g, out: g / xp.conj(2 * out))  # +inf at 0
 rsqrt = unary("rsqrt", "1 / √x", lambda xp, g, out: -0.5 * g * xp.conj(out * out * out))
 
+
+def _cbrt(xp, x):
+    root = xp.sign(x) * xp.power(xp.abs(x), xp.ones_like(x) / 3)
+    return xp.where(xp.equal(x, xp.zeros_like(x)), x, root)  # the root of -0 is -0
+
+
+cbrt = unary("cbrt", "∛x, negative for negative x", derivative=lambda xp, out: xp.reciprocal(3 * out * out), kernel=_cbrt)
+
+
+def _difference(xp, x, y):
+    """x - y, and 0 where they are equal, infinities too."""
+    return xp.where(xp.equal(x, y), xp.zeros_like(x), x - y)
+
+
+@op(elementwise=True, closed=True)
+def logaddexp(xp, x, y):
+    """log(eˣ + eʸ), without overflow."""
+    return xp.maximum(x, y) + xp.log1p(xp.exp(-xp.abs(_difference(xp, x, y))))
+
+
+logaddexp.vjp(
+    lambda xp, g, x, y: g * xp.sigmoid(_difference(xp, x, y)),
+    lambda xp, g, x, y: g * xp.sigmoid(_difference(xp, y, x)),
+)
+
+
+@op(elementwise=True, closed=True)
+def hypot(xp, x, y):
+    """√(x² + y²), without overflow."""
+    infinite = xp.logical_or(xp.isinf(x), xp.isinf(y))  # also beside a nan
+    top = xp.where(infinite, xp.abs(xp.where(xp.isinf(x), x, y)), xp.maximum(xp.abs(x), xp.abs(y)))
+    plain = xp.logical_and(xp.isfinite(top), xp.greater(top, xp.zeros_like(top)))
+    scale = xp.where(plain, top, xp.ones_like(top))
+    return xp.where(plain, scale * xp.sqrt(xp.square(x / scale) + xp.square(y / scale)), top)
+
+
+def _direction(xp, x, out):
+    """x / out, and 0 at the origin."""
+    zero = xp.equal(out, xp.zeros_like(out))
+    return xp.where(zero, xp.zeros_like(out), x / xp.where(zero, xp.ones_like(out), out))
+
+
+hypot.vjp(lambda xp, g, out, x: g * _direction(xp, x, out), lambda xp, g, out, y: g * _direction(xp, y, out))
+
 # Trigonometric and hyperbolic
 
 sin = unary("sin", "sine", derivative=lambda xp, x: xp.cos(x))
@@ -154,6 +198,8 @@ bitwise_or = binary("bitwise_or", "bitwise or, elementwise", closed=False).nondi
 bitwise_xor = binary("bitwise_xor", "bitwise xor, elementwise", closed=False).nondifferentiable()
 left_shift = binary("left_shift", "left shift, elementwise", closed=False).nondifferentiable()
 right_shift = binary("right_shift", "right shift, elementwise", closed=False).nondifferentiable()
+gcd = binary("gcd", "greatest common divisor of integers").nondifferentiable()
+nextafter = binary("nextafter", "the next number after x in the direction of y").nondifferentiable()
 logical_not = unary("logical_not", "logical not, elementwise", closed=False).nondifferentiable()
 bitwise_not = unary("bitwise_not", "bitwise not, elementwise", closed=False).nondifferentiable()
 isnan = unary("isnan", "isnan, elementwise", closed=False).nondifferentiable()

@@ -29,6 +29,7 @@ class _Staging(threading.local):
     inside = False
     draw: Any = None  # while inside: ``draw(thunk)`` makes what the thunk gives anew at every call an input of the program
     call: Any = None  # while inside: ``call(function, arrays)`` calls it with the numbers whenever the program runs, in order
+    ask: Any = None  # while inside: ``ask(function, example, arrays)`` is what it answers to the numbers, like the example
     is_first: Any = None  # while inside: ``is_first(variable, array)``: is it what the variable held when the call began
     control: Any = None  # the module that makes loops and branches parts of a program
 

@@ -1,12 +1,17 @@
-"""FarmHash's 64-bit fingerprint (Geoff Pike, 2014), by which TensorFlow puts strings into buckets."""
+"""The two hashes by which TensorFlow puts strings into buckets.
+
+FarmHash's 64-bit fingerprint (Geoff Pike, 2014), and SipHash-2-4 (Aumasson and Bernstein, 2012), which has a key.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, message
+from gradtape.ops.arguments import integer
 from gradtape.ops.text import each
 
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -15,10 +20,66 @@ MASK = 2**64 - 1
 
 def buckets(value: Any, count: int) -> Any:
     """The fingerprint of each string modulo ``count``, as int64."""
+    return _bucketed(fingerprint, value, count, "StringToHashBucketFast")
+
+
+def keyed_buckets(value: Any, count: int, key: Sequence[int]) -> Any:
+    """The keyed hash of each string modulo ``count``, as int64."""
+    label = "StringToHashBucketStrong"
+    if len(key) != 2:
+        text = f"Key must have 2 elements [Op:{label}]"
+        raise InvalidArgumentError(message(text, received=f"key={list(key)}", expected="two integers"))
+    low, high = (integer(part) & MASK for part in key)
+    return _bucketed(lambda text: siphash(text, low, high), value, count, label)
+
+
+def _bucketed(hashed: Callable[[bytes], int], value: Any, count: int, label: str) -> Any:
     if count < 1:
-        summary = f"Value for attr 'num_buckets' of {count} must be at least minimum 1 [Op:StringToHashBucketFast]"
+        summary = f"Value for attr 'num_buckets' of {count} must be at least minimum 1 [Op:{label}]"
         raise InvalidArgumentError(message(summary, received=f"num_buckets={count}", expected="1 or more"))
-    return each(lambda text: fingerprint(text) % count, value, "StringToHashBucketFast", np.int64)
+    return each(lambda text: hashed(text) % count, value, label, np.int64)
+
+
+# SipHash: four words of state, stirred twice for each word of the text and four times at the end
+
+_START = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+
+
+def siphash(text: bytes, low: int, high: int) -> int:
+    """The 64-bit hash of a string under a key of two 64-bit words.
+
+    >>> hex(siphash(bytes(range(15)), 0x0706050403020100, 0x0F0E0D0C0B0A0908))
+    '0xa129ca6149be45e5'
+    """
+    state = [word ^ part for word, part in zip(_START, (low, high, low, high))]
+    whole = len(text) // 8 * 8
+    words = [_fetch(text, start) for start in range(0, whole, 8)]
+    words.append(int.from_bytes(text[whole:], "little") | (len(text) & 0xFF) << 56)
+    for word in words:
+        state[3] ^= word
+        _stir(state, 2)
+        state[0] ^= word
+    state[2] ^= 0xFF
+    _stir(state, 4)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def _stir(state: list[int], rounds: int) -> None:
+    a, b, c, d = state
+    for _ in range(rounds):
+        a, c = a + b & MASK, c + d & MASK
+        b, d = _left(b, 13) ^ a, _left(d, 16) ^ c
+        a, c = _left(a, 32) + d & MASK, c + b & MASK
+        b, d = _left(b, 17) ^ c, _left(d, 21) ^ a
+        c = _left(c, 32)
+    state[:] = a, b, c, d
+
+
+def _left(value: int, shift: int) -> int:
+    return _rotate(value, 64 - shift)
+
+
+# FarmHash
 
 
 def fingerprint(text: bytes) -> int:

@@ -123,9 +123,14 @@ _FROM_YIQ = np.array(
 )
 
 
+def luma(images: Any) -> Tensor:
+    """0.2989 r + 0.587 g + 0.114 b of floating channels, as one channel."""
+    return _mixed(images, _GRAY)
+
+
 def rgb_to_grayscale(images: Any) -> Tensor:
-    """The luma 0.2989 r + 0.587 g + 0.114 b, as one channel."""
-    return _on_floats(images, lambda x: _mixed(x, _GRAY))
+    """The luma as one channel, in the element type of the image."""
+    return _on_floats(images, luma)
 
 
 def grayscale_to_rgb(images: Any) -> Tensor:

@@ -68,7 +68,7 @@ def _lanczos(radius: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: np.where(x < radius, np.sinc(x) * np.sinc(x / radius), 0)
 
 
-_KERNELS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
+KERNELS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
     "triangle": (_triangle, 1.0),
     "keyscubic": (_keys, 2.0),
     "mitchellcubic": (_mitchell, 2.0),
@@ -131,7 +131,7 @@ def _area_taps(old: int, new: int) -> Taps:
 
 def _kernel_taps(old: int, new: int, kernel: str, antialias: bool) -> Taps:
     """Weights of a kernel around each centre; with antialias it is stretched over the old pixels that a new one covers."""
-    function, radius = _KERNELS[kernel]
+    function, radius = KERNELS[kernel]
     scale = np.float32(1) / (np.float32(new) / np.float32(old))
     stretch = max(scale, np.float32(1)) if antialias else np.float32(1)
     sample = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale

@@ -109,7 +109,7 @@ class StaticHashTable(Table):
     def __init__(
         self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
     ) -> None:
-        if not hasattr(initializer, "_pairs"):
+        if not hasattr(initializer, "initialize"):
             words = f"{type(initializer).__name__!r} object is no initializer of a table"
             raise AttributeError(message(words, fix="tf.lookup.KeyValueTensorInitializer(keys, values)"))
         super().__init__(initializer.key_dtype, initializer.value_dtype, default_value, name)
@@ -117,7 +117,9 @@ class StaticHashTable(Table):
             words = f"Shapes {self._default.shape} and () are not compatible"
             raise ValueError(message(words, received=f"default_value={shown(default_value)}", expected="one value"))
         self._initializer = initializer
-        keys, values = initializer._pairs()
+        initializer.initialize(self)
+
+    def _fill(self, keys: Any, values: Any) -> None:
         for key, value in self._matched(keys, values, "LookupTableImportV2"):
             if self._rows.setdefault(key, value) != value:
                 name_of_key = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
@@ -131,12 +133,36 @@ class StaticHashTable(Table):
         return self._default
 
 
-class KeyValueTensorInitializer:
+class _Initializer:
+    """Keys and values for a table. Subclasses elsewhere give their dtypes as properties, and may leave a table empty."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype, self._value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> dtypes.DType:
+        """The dtype of the table's keys."""
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> dtypes.DType:
+        """The dtype of the table's values."""
+        return self._value_dtype
+
+    def initialize(self, table: StaticHashTable) -> None:
+        """Fill a new table."""
+        table._fill(*self._pairs())
+
+    def _pairs(self) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+
+class KeyValueTensorInitializer(_Initializer):
     """Keys and values for a table, given as tensors or lists."""
 
     def __init__(self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None) -> None:
         self._keys, self._values = convert_to_tensor(keys, key_dtype), convert_to_tensor(values, value_dtype)
-        self.key_dtype, self.value_dtype = self._keys.dtype, self._values.dtype
+        super().__init__(self._keys.dtype, self._values.dtype)
 
     def _pairs(self) -> tuple[Any, Any]:
         return self._keys, self._values
@@ -149,14 +175,14 @@ class TextFileIndex:
     LINE_NUMBER = -1
 
 
-class TextFileInitializer:
+class TextFileInitializer(_Initializer):
     """Keys and values from the lines of a file: columns by number, whole lines, or the numbers of lines."""
 
     def __init__(
         self, filename: Any, key_dtype: Any, key_index: int, value_dtype: Any, value_index: int, vocab_size: int | None = None,
         delimiter: str = "\t", name: str | None = None, value_index_offset: int = 0,
     ) -> None:  # fmt: skip
-        self.key_dtype, self.value_dtype = dtypes.as_dtype(key_dtype), dtypes.as_dtype(value_dtype)
+        super().__init__(key_dtype, value_dtype)
         for what, at, dtype in (("key", key_index, self.key_dtype), ("value", value_index, self.value_dtype)):
             if at < -2:
                 words = f"`{what}_index` should be >= -2, received: {at}."

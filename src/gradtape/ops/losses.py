@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import arguments, candidates, contract, elementwise, indexing, nn, reduce
+from gradtape.ops import arguments, candidates, contract, control_flow, elementwise, indexing, nn, reduce
 from gradtape.ops import shape as shapes
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
@@ -113,37 +113,55 @@ def ctc_loss(
     time, batch, classes = wide._array.shape
     blank = 0 if blank is None else blank % classes
     table, lengths, frames = _checked_labels(labels, label_length, logit_length, time, batch, classes)
-    path = np.full((batch, 2 * table.shape[1] + 1), blank)
-    path[:, 1::2] = table
-    skips = np.zeros(path.shape, bool)
-    skips[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
+    path = _with_blanks(table, blank)
+    states = path._array.shape[1]
     scores = nn.log_softmax(wide, axis=-1)
-    scores = indexing.take_along_axis(scores, wrap(np.broadcast_to(path, (time, *path.shape)).copy()), axis=2)
-    last = _last_state(scores, skips, frames)
-    ends = 2 * lengths[:, None] + np.arange(-1, 1)
-    there = np.arange(path.shape[1])[None] == np.where(ends < 0, -1, ends)[..., None]  # no label: only the blank is an end
-    none = _filled(last, _LOG_ZERO)
-    kept = elementwise.where(wrap(there.any(axis=1)), last, none)
+    scores = indexing.take_along_axis(scores, shapes.broadcast_to(path, shape=(time, batch, states)), axis=2)
+    last = _last_state(scores, _skips(table), frames)
+    end = shapes.expand_dims(lengths * 2, axis=1)
+    place = wrap(np.arange(states, dtype=np.int32))
+    there = elementwise.logical_or(elementwise.equal(place, end), elementwise.equal(place, end - 1))
+    kept = elementwise.where(there, last, _filled(last, _LOG_ZERO))
     loss = elementwise.negative(reduce.logsumexp(kept, axis=1))
     impossible = elementwise.greater(loss, -_LOG_ZERO / 2)
     loss = elementwise.where(impossible, _filled(loss, np.inf), loss)
     return elementwise.cast(loss, kind)
 
 
-def _last_state(scores: Tensor, skips: np.ndarray, frames: np.ndarray) -> Tensor:
+def _with_blanks(table: Tensor, blank: int) -> Tensor:
+    """The path of an alignment: the labels, with a blank before, between and after them."""
+    batch, count = table._array.shape
+    blanks = wrap(np.full((batch, count), blank, np.int32))
+    pairs = shapes.reshape(shapes.stack(blanks, table, axis=2), shape=(batch, 2 * count))
+    return shapes.pad(pairs, widths=((0, 0), (0, 1)), value=blank)
+
+
+def _skips(table: Tensor) -> Tensor:
+    """Where on the path an alignment may come from two places before: to a label, over a blank, from another label."""
+    batch, count = table._array.shape
+    differs = elementwise.not_equal(table[:, 1:], table[:, :-1])
+    pairs = shapes.stack(elementwise.zeros_like(differs), differs, axis=2)
+    pairs = shapes.reshape(pairs, shape=(batch, 2 * max(count - 1, 0)))
+    return shapes.pad(pairs, widths=((0, 0), (min(2, 2 * count), 1)), value=False)
+
+
+def _last_state(scores: Tensor, skips: Tensor, frames: Tensor) -> Tensor:
     """log of the sum over all beginnings of alignments, by where on the path they stand after an example's last frame."""
     time, batch, states = scores._array.shape
     zero = wrap(np.full((batch, states), _LOG_ZERO, scores._array.dtype))
+    if not time:
+        return zero
     start = wrap(np.broadcast_to(np.arange(states) < 2, (batch, states)).copy())
-    skippable = wrap(skips)
-    state = elementwise.where(start, indexing.getitem(scores, index=(0,)), zero) if time else zero
-    for t in range(1, time):
-        moved = _shifted(state, 1)
-        skipped = elementwise.where(skippable, _shifted(state, 2), zero)
-        reached = reduce.logsumexp(shapes.stack(state, moved, skipped, axis=0), axis=0)
-        reached = elementwise.add(reached, indexing.getitem(scores, index=(t,)))
-        state = elementwise.where(wrap(t < frames[:, None]), reached, state)
-    return state
+    first = elementwise.where(start, scores[0], zero)
+    lasts = elementwise.less(wrap(np.arange(1, time, dtype=np.int32)[:, None, None]), shapes.expand_dims(frames, axis=1))
+
+    def step(state: Tensor, row: tuple[Tensor, Tensor]) -> Tensor:
+        score, goes_on = row
+        skipped = elementwise.where(skips, _shifted(state, 2), zero)
+        reached = reduce.logsumexp(shapes.stack(state, _shifted(state, 1), skipped, axis=0), axis=0)
+        return elementwise.where(goes_on, elementwise.add(reached, score), state)
+
+    return control_flow.foldl(step, (scores[1:], lasts), first) if time > 1 else first
 
 
 def _shifted(state: Tensor, step: int) -> Tensor:
@@ -156,27 +174,34 @@ def _shifted(state: Tensor, step: int) -> Tensor:
 
 def _checked_labels(
     labels: Any, label_length: Any, logit_length: Any, time: int, batch: int, classes: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels as a matrix, its rows' lengths and those of the logits."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Labels as a matrix, zeros behind them, its rows' lengths and those of the logits."""
     if hasattr(labels, "dense_shape"):  # sparse: a row's entries are its labels
         at, values = np.asarray(labels.indices), np.asarray(labels.values)
-        shape = tuple(int(n) for n in np.asarray(labels.dense_shape))
-        table = np.zeros(shape, np.int64)
-        table[at[:, 0], at[:, 1]] = values
-        lengths = np.bincount(at[:, 0], minlength=shape[0])
+        rows = np.zeros(tuple(int(n) for n in np.asarray(labels.dense_shape)), np.int32)
+        rows[at[:, 0], at[:, 1]] = values
+        given: tuple = (rows, np.bincount(at[:, 0], minlength=len(rows)), logit_length)
     else:
-        table = np.asarray(convert_to_tensor(labels)).astype(np.int64)
-        lengths = np.asarray(convert_to_tensor(label_length)).astype(np.int64)
-    frames = np.asarray(convert_to_tensor(logit_length)).astype(np.int64)
-    used = np.arange(table.shape[1]) < lengths[:, None] if table.ndim == 2 and lengths.shape == (len(table),) else None
-    if used is None or table.shape[0] != batch or frames.shape != (batch,):
+        given = (labels, label_length, logit_length)
+    table, lengths, frames = (elementwise.cast(convert_to_tensor(value), dtypes.int32) for value in given)
+    shape = table._array.shape
+    if len(shape) != 2 or shape[0] != batch or lengths._array.shape != (batch,) or frames._array.shape != (batch,):
         raise InvalidArgumentError(
             message(
                 "labels, label_length and logit_length must have one row per example",
-                received=f"labels {table.shape}, label_length {lengths.shape}, logit_length {frames.shape}",
+                received=f"labels {shape}, label_length {lengths._array.shape}, logit_length {frames._array.shape}",
                 expected=f"({batch}, …), ({batch},) and ({batch},)",
             )
         )
+    used = elementwise.less(wrap(np.arange(shape[1], dtype=np.int32)), shapes.expand_dims(lengths, axis=1))
+    if all(isinstance(part._array, np.ndarray) for part in (table, lengths, frames)):  # traced ones cannot be looked at
+        _check_values(table._array, used._array, lengths._array, frames._array, time, classes)
+    return elementwise.where(used, table, elementwise.zeros_like(table)), lengths, frames
+
+
+def _check_values(
+    table: np.ndarray, used: np.ndarray, lengths: np.ndarray, frames: np.ndarray, time: int, classes: int
+) -> None:
     if (frames > time).any() or (lengths > table.shape[1]).any():
         raise InvalidArgumentError(
             message(
@@ -191,7 +216,6 @@ def _checked_labels(
         raise InvalidArgumentError(
             message(text, received=f"labels from {table.min()} to {table.max()}", expected=f"classes from 0 to {classes - 1}")
         )
-    return np.where(used, table, 0), lengths, frames
 
 
 def collapse_repeated(labels: Any, lengths: Any) -> tuple[Tensor, Tensor]:

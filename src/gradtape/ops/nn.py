@@ -497,10 +497,11 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, *, sta
         raise ValueError(message(text, received=f"rate={shown(rate)}", expected="one number: 0 <= rate < 1"))
     shape = _noise_shape(x._array.shape, noise_shape)
     keep = random.keep_mask(shape, np.float32(float(rate)), seed, stateless=stateless)
-    if number:
+    mask = wrap(keep)
+    if number and not mask._is_traced():
         return masked_scale(x, keep=keep, scale=1 / (1 - rate))
     scaled = elementwise.divide(x, 1 - elementwise.cast(convert_to_tensor(rate), x.dtype))
-    return elementwise.where(wrap(keep), scaled, elementwise.zeros_like(scaled))
+    return elementwise.where(mask, scaled, elementwise.zeros_like(scaled))
 
 
 def _noise_shape(shape: tuple[int, ...], noise_shape: Any) -> tuple[int, ...]:

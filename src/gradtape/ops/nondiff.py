@@ -96,22 +96,7 @@ class _Label:
 def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any, binary: bool) -> Tensor:
     """How often each non-negative integer occurs, or the sum of its weights; along the last axis if ``axis`` is -1."""
     array = host(x)
-    array = array.astype(np.int64) if array.dtype.kind not in "iu" else array
-    if array.size and array.min() < 0:
-        text = "Input arr must be non-negative! [Op:DenseBincount]"
-        raise InvalidArgumentError(
-            message(text, received=f"{array.min()} in arr of shape {array.shape}", fix="count from 0: arr - tf.reduce_min(arr)")
-        )
-    axis = axis if axis is None else integer(axis)
-    if axis not in (None, 0, -1):
-        text = f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
-        raise ValueError(message(text, fix="axis=-1 counts in each row, axis=0 in the whole input"))
-    size = int(array.max()) + 1 if array.size else 0
-    size = max(size, integer(least)) if least is not None else size
-    size = min(size, integer(most)) if most is not None else size
-    if size < 0:
-        text = f"size ({size}) must be non-negative [Op:DenseBincount]"
-        raise InvalidArgumentError(message(text, received=f"minlength={least}, maxlength={most}", expected="0 or more"))
+    by_row = counts_by_row(axis) and array.ndim > 1
     if axis is not None and array.ndim > 2:
         text = f"Shape must be at most rank 2 but is rank {array.ndim} [Op:DenseBincount]"
         raise InvalidArgumentError(message(text, received=f"shape {array.shape}", fix="tf.reshape(arr, [-1, arr.shape[-1]])"))
@@ -121,20 +106,48 @@ def bincount(x: Any, weights: Any, least: Any, most: Any, dtype: Any, axis: Any,
         raise InvalidArgumentError(
             message(text, received=f"{heavy.shape} and {array.shape}", expected=f"weights of shape {array.shape}")
         )
-    kind = dtypes.numpy_dtype(dtype) if heavy is None else heavy.dtype
+    rows = np.repeat(np.arange(len(array)), array.shape[1]) if by_row else None
+    loads = None if heavy is None else heavy.ravel()
+    return counted(array.ravel(), rows, len(array) if by_row else 1, loads, least, most, dtype, binary)
+
+
+def counts_by_row(axis: Any) -> bool:
+    """Whether `bincount` counts in each row, or in everything."""
+    axis = axis if axis is None else integer(axis)
+    if axis not in (None, 0, -1):
+        text = f"Unsupported value for argument axis={axis}. Only 0 and -1 are currently supported."
+        raise ValueError(message(text, fix="axis=-1 counts in each row, axis=0 in the whole input"))
+    return axis == -1
+
+
+def counted(
+    numbers: np.ndarray, rows: np.ndarray | None, count: int, loads: np.ndarray | None, least: Any, most: Any, dtype: Any,
+    binary: bool,
+) -> Tensor:  # fmt: skip
+    """The counts of numbers in each of ``count`` rows; ``rows`` has the row of each number, None if there are none."""
+    numbers = numbers if numbers.dtype.kind in "iu" else numbers.astype(np.int64)
+    if numbers.size and numbers.min() < 0:
+        text = "Input arr must be non-negative! [Op:DenseBincount]"
+        raise InvalidArgumentError(
+            message(text, received=f"{numbers.min()} in arr", fix="count from 0: arr - tf.reduce_min(arr)")
+        )
+    size = int(numbers.max()) + 1 if numbers.size else 0
+    size = max(size, integer(least)) if least is not None else size
+    size = min(size, integer(most)) if most is not None else size
+    if size < 0:
+        text = f"size ({size}) must be non-negative [Op:DenseBincount]"
+        raise InvalidArgumentError(message(text, received=f"minlength={least}, maxlength={most}", expected="0 or more"))
+    kind = dtypes.numpy_dtype(dtype) if loads is None else loads.dtype
     if kind.kind not in "iuf":
         raise not_allowed("DenseBincount", kind, "int32, int64, float, double")
-    flat = axis is None or axis == 0 or array.ndim < 2
-    rows = array.reshape(1, -1) if flat else array.reshape(-1, array.shape[-1])
-    loads = np.ones(rows.shape, kind) if heavy is None else heavy.reshape(rows.shape)
-    out = np.zeros((rows.shape[0], size), kind)
-    for i, (row, load) in enumerate(zip(rows, loads)):
-        inside = row < size
-        if binary:
-            out[i, row[inside]] = 1
-        else:
-            np.add.at(out[i], row[inside], load[inside])
-    return wrap(out[0] if flat else out.reshape(*array.shape[:-1], size))
+    out = np.zeros((count, size), kind)
+    inside = numbers < size
+    where: Any = (0 if rows is None else rows[inside], numbers[inside])
+    if binary:
+        out[where] = 1
+    else:
+        np.add.at(out, where, 1 if loads is None else loads[inside])
+    return wrap(out[0] if rows is None else out)
 
 
 def histogram(values: Any, value_range: Any, bins: Any) -> np.ndarray:
@@ -191,10 +204,9 @@ def unravel_index(indices: Any, lengths: Any) -> Tensor:
 def nextafter(x: Any, y: Any) -> Tensor:
     """The next number after x in the direction of y."""
     x = convert_to_tensor(x, None if hasattr(x, "dtype") else dtypes.float32)
-    array, other = host(x), host(convert_to_tensor(y, x.dtype))
-    if array.dtype not in (np.float32, np.float64):
-        raise not_allowed("NextAfter", array.dtype, "double, float")
-    return wrap(np.asarray(np.nextafter(array, other)))
+    if x._array.dtype not in (np.float32, np.float64):
+        raise not_allowed("NextAfter", x._array.dtype, "double, float")
+    return elementwise.nextafter(x, convert_to_tensor(y, x.dtype))
 
 
 def increasing(x: Any, strictly: bool) -> Tensor:

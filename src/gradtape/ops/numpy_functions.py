@@ -14,7 +14,7 @@ import numpy as np
 from gradtape.core.batching import NotVectorizable
 from gradtape.core.variable import Variable
 from gradtape.errors import message
-from gradtape.ops import elementwise, indexing, reduce, shape
+from gradtape.ops import elementwise, indexing, reduce, shape, statistics
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
@@ -140,8 +140,8 @@ def nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 def var(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False) -> Tensor:
     a = one(a)
     axes = all_axes(axis, a.ndim)
-    distance = elementwise.abs(a - reduce.mean(a, axis=axes, keepdims=True))
-    total = reduce.sum(elementwise.square(distance), axis=axes, keepdims=keepdims is not np._NoValue and bool(keepdims))
+    squares = statistics.squared(a - reduce.mean(a, axis=axes, keepdims=True))
+    total = reduce.sum(squares, axis=axes, keepdims=keepdims is not np._NoValue and bool(keepdims))
     return total / max(reduce.count(a._array.shape, axes) - ddof, 0)
 
 

@@ -217,31 +217,15 @@ def _scaled(factor: float) -> Callable:
     return lambda x: elementwise.multiply(x, factor)
 
 
-def _logaddexp(x: Any, y: Any) -> Tensor:
-    """log(eˣ + eʸ) = y + softplus(x - y)"""
-    return elementwise.add(y, elementwise.softplus(elementwise.subtract(x, y)))
-
-
-def _hypot(x: Any, y: Any) -> Tensor:
-    """√(x² + y²) without overflow."""
-    top = elementwise.stop_gradient(elementwise.maximum(elementwise.abs(x), elementwise.abs(y)))
-    top = elementwise.where(elementwise.equal(top, 0), elementwise.ones_like(top), top)
-    return top * elementwise.sqrt(elementwise.square(x / top) + elementwise.square(y / top))
-
-
-def _cbrt(x: Any) -> Tensor:
-    return elementwise.sign(x) * elementwise.power(elementwise.abs(x), 1 / 3)
-
-
 UFUNCS |= {
-    np.exp2: lambda x: elementwise.exp(x * math.log(2)),
+    np.exp2: lambda x: elementwise.power(2.0, x),
     np.log2: lambda x: elementwise.log(x) / math.log(2),
     np.log10: lambda x: elementwise.log(x) / math.log(10),
     np.deg2rad: _scaled(math.pi / 180), np.radians: _scaled(math.pi / 180),
     np.rad2deg: _scaled(180 / math.pi), np.degrees: _scaled(180 / math.pi),
-    np.logaddexp: _logaddexp,
-    np.logaddexp2: lambda x, y: _logaddexp(x * math.log(2), y * math.log(2)) / math.log(2),
-    np.hypot: _hypot, np.cbrt: _cbrt, np.matmul: matmul,
+    np.logaddexp: elementwise.logaddexp,
+    np.logaddexp2: lambda x, y: elementwise.logaddexp(x * math.log(2), y * math.log(2)) / math.log(2),
+    np.hypot: elementwise.hypot, np.cbrt: elementwise.cbrt, np.matmul: matmul,
     np.fmod: lambda x, y: x - y * wrap(np.trunc(as_numpy(x / y))),
     np.copysign: lambda x, y: elementwise.abs(x) * wrap(np.copysign(np.ones((), y._array.dtype), as_numpy(y))),
 }  # fmt: skip

@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops import contract, elementwise, nn, partition, ragged_reduce, ragged_shape, reduce, shape
+from gradtape.ops.described import RaggedTensorSpec
+from gradtape.ops.nondiff import counted, counts_by_row, host
 from gradtape.ops.ragged import RaggedTensor, gather_rows
 from gradtape.ops.ragged_broadcast import elementwise as map_flat
+from gradtape.values import dtypes
 from gradtape.values.composite import structured_in
+from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
 _ELEMENTWISE_OPS = frozenset(
@@ -58,6 +63,30 @@ def _cumsum(
     return x.with_flat_values(gather_rows(rows, np.flatnonzero(place >= 0)))
 
 
+def _bincount(
+    arr: RaggedTensor, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32,
+    name: str | None = None, axis: Any = None, binary_output: bool = False,
+) -> Tensor:  # fmt: skip
+    """How often each number occurs, in everything or in each row."""
+    rows = host(arr.value_rowids()) if counts_by_row(axis) else None
+    loads = None if weights is None else host(weights.flat_values)
+    count = len(host(arr.row_lengths()))
+    return counted(host(arr.flat_values), rows, count, loads, minlength, maxlength, dtype, binary_output)
+
+
+def _map_fn(fn: Callable, elems: RaggedTensor, signature: Any) -> Any:
+    """The results for the rows: as ragged as ``elems``, unless a signature tells that they are tensors of one shape."""
+    rows = [fn(elems[at]) for at in range(len(host(elems.row_lengths())))]
+    if signature is not None and not isinstance(signature, RaggedTensorSpec):
+        return shape.stack(*map(convert_to_tensor, rows), axis=0)
+    if not rows:
+        return elems
+    if any(not isinstance(row, RaggedTensor) and not convert_to_tensor(row)._array.ndim for row in rows):
+        text = "Ragged values must have rank >= 1; the function gave scalars [Op:RaggedTensorFromVariant]"
+        raise InvalidArgumentError(message(text, fix="fn_output_signature=tf.float32 (the dtype of the results)"))
+    return ragged_shape.stack(rows)
+
+
 def _embedding_lookup(params: Any, ids: RaggedTensor, max_norm: float | None = None, name: str | None = None) -> RaggedTensor:
     return ids.with_flat_values(nn.embedding_lookup(params, ids.flat_values, max_norm))
 
@@ -70,8 +99,10 @@ FUNCTIONS: dict[str, Callable] = {
         "add_n", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
         "reduce_std", "reduce_sum", "reduce_variance", "size", "softmax",
     )},
+    "bincount": _bincount,
     "cumsum": _cumsum,
     "embedding_lookup": _embedding_lookup,
+    "map_fn": _map_fn,
     "rank": _rank,
     "where": _where,
 }  # fmt: skip

@@ -351,6 +351,8 @@ def _running_weights(logits: Tensor) -> np.ndarray:
 
 def _first_above(running: np.ndarray, heights: np.ndarray) -> np.ndarray:
     """Per row, the first class whose running weight exceeds each height; loops over the shorter of rows and samples."""
+    if not isinstance(heights, np.ndarray):  # known to the running program alone
+        return (running[:, None] <= heights[:, :, None]).sum(axis=2)
     if len(running) <= heights.shape[1]:
         rows = [np.searchsorted(weights, row, side="right") for weights, row in zip(running, heights)]
         return np.array(rows, np.int64).reshape(heights.shape)
@@ -379,7 +381,8 @@ def _refused(label: str, sample: np.ndarray, parameter: Tensor) -> Tensor:
 def _per_parameter(sample: Any, source: Source, leading: tuple[int, ...], parameter: np.ndarray) -> np.ndarray:
     """``leading`` samples for each element of a parameter array, all samples of one element in a row of the stream."""
     number, wide = math.prod(leading), parameter.astype(np.float64).reshape(-1)
-    drawn = source(lambda key, counter: sample(key, counter, np.repeat(wide, number)), _reserved((number, wide.size)))
+    draw = _by_python(lambda key, counter: sample(key, counter, np.repeat(wide, number)))
+    drawn = source(draw, _reserved((number, wide.size)))
     return drawn.reshape(wide.size, number).T.reshape((*leading, *parameter.shape))
 
 
@@ -433,7 +436,7 @@ def binomial_from(source: Source, shape: Any, counts: Any, probs: Any, dtype: An
         drawn = philox.numpy_generator(key, counter).binomial(trials.astype(np.int64), chance, size)
         return np.asarray(drawn).astype(kind.numpy)
 
-    return placed(wrap(source(sample, _reserved(size))))
+    return placed(wrap(source(_by_python(sample), _reserved(size))))
 
 
 def shuffled_from(source: Source, value: Any) -> Tensor:
@@ -443,7 +446,8 @@ def shuffled_from(source: Source, value: Any) -> Tensor:
     if not array.ndim:
         return wrap(array)
     length = array.shape[0]
-    order = source(lambda key, counter: np.asarray(philox.permutation(key, counter, length), np.int64), -(-(length - 1) // 4))
+    permuted = _by_python(lambda key, counter: np.asarray(philox.permutation(key, counter, length), np.int64))
+    order = source(permuted, -(-(length - 1) // 4))
     if thread.batch or staging.inside:  # another order for each element, or at each call
         return elementwise.stop_gradient(indexing.take(tensor, wrap(order), axis=0, batch_dims=0))
     return placed(wrap(array[order]))
@@ -521,16 +525,35 @@ def numpy_source(kind: str, seed: Any) -> Callable[[Callable[[Any], Any]], Any]:
 
 
 def stateless_source(seed: Any) -> Source:
-    """The stream of a seed of two integers."""
-    stream = philox.scrambled(*map(int, seed_pair(seed)))
+    """The stream of a seed of two integers, which may be known to the running program alone."""
+    tensor = convert_to_tensor(seed)
+    stream: Any
+    if tensor._is_traced():
+        stream = philox.Traced(_pair(tensor._array)), 0
+    else:
+        stream = philox.scrambled(*map(int, seed_pair(tensor)))
     return lambda sample, blocks: sample(*stream)
+
+
+def _by_python(sample: Sample) -> Sample:
+    """A sample of a stream that has to be known: of a traced one, the program asks Python for it."""
+
+    def draw(key: Any, counter: int) -> Any:
+        if not isinstance(key, philox.Traced):
+            return sample(key, counter)
+        return staging.ask(lambda seed: sample(*philox.scrambled(*map(int, np.asarray(seed)))), sample(0, 0), [key.seed])
+
+    return draw
 
 
 def seed_pair(seed: Any) -> np.ndarray:
     """A seed of two integers as an array."""
-    array = np.asarray(convert_to_tensor(seed))
+    return _pair(np.asarray(convert_to_tensor(seed)))
+
+
+def _pair(array: Any) -> Any:
     if array.dtype.kind not in "iu":
-        word = convert_to_tensor(seed).dtype.word
+        word = dtypes.of(array.dtype).word  # type: ignore[union-attr]
         text = f"Value for attr 'Tseed' of {word} is not in the list of allowed values: int32, int64"
         raise InvalidArgumentError(message(text, fix="seed=[1, 2], two integers"))
     if array.shape != (2,):

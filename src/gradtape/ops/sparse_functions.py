@@ -10,7 +10,7 @@ import numpy as np
 from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, segments, shape
 from gradtape.ops.arguments import integer, integers
-from gradtape.ops.nondiff import host
+from gradtape.ops.nondiff import counted, counts_by_row, host
 from gradtape.ops.sparse import SparseTensor, check_places, numbers, of, order, sparse
 from gradtape.values import dtypes
 from gradtape.values.composite import structured_in
@@ -550,7 +550,18 @@ def _integers(out_type: Any) -> np.dtype:
     return (dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)).numpy
 
 
+def _bincount(
+    arr: SparseTensor, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = dtypes.int32,
+    name: str | None = None, axis: Any = None, binary_output: bool = False,
+) -> Tensor:  # fmt: skip
+    """How often each number occurs, in everything or in each row; what is not there does not count as zero."""
+    rows = arr._places[:, 0] if counts_by_row(axis) and len(arr._lengths) > 1 else None
+    loads = None if weights is None else host(weights.values)
+    return counted(host(arr.values), rows, arr._lengths[0], loads, minlength, maxlength, dtype, binary_output)
+
+
 _FUNCTIONS: dict[str, Callable] = {
+    "bincount": _bincount,
     "concat": lambda values, axis, name=None: concat(axis, list(values), False),
     "multiply": _multiply,
     "rank": _rank,

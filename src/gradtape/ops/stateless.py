@@ -145,8 +145,7 @@ def stateless_shuffle(value: Any, seed: Any) -> Tensor:
 
 def split(seed: Any, num: int = 2) -> Tensor:
     """``num`` new stateless seeds (num, 2) from one."""
-    kind = dtypes.of(seed_pair(seed).dtype)
-    return full_range(stateless_source(seed), (index(num, "number"), 2), kind)  # type: ignore[arg-type]
+    return full_range(stateless_source(seed), (index(num, "number"), 2), convert_to_tensor(seed).dtype)
 
 
 def fold_in(seed: Any, data: Any) -> Tensor:

@@ -20,13 +20,13 @@ import numpy as np
 
 from gradtape.core.context import suspended
 from gradtape.core.tape import GradientTape
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message, shown
 from gradtape.ops.execution import staging
 from gradtape.optimizers import functional, gradients, on_device, schedules
 from gradtape.optimizers.gradients import Rows
 from gradtape.values import dtypes
-from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.convert import Convertible
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
@@ -35,7 +35,6 @@ BLOCK = 1 << 18
 
 _counts: dict[str, itertools.count] = {}
 
-_TAPE_REQUIRED = "`tape` is required when a `Tensor` loss is passed. Received: loss={}, tape=None."
 _NOT_SETTABLE = (
     "This optimizer was created with a `LearningRateSchedule` object as its `learning_rate` constructor argument, hence its "
     "learning rate is not settable. If you need the learning rate to be settable, you should instantiate the optimizer with "
@@ -167,7 +166,7 @@ class Optimizer:
         """Make the state for these variables; the first `apply_gradients` does it by itself."""
         if self.built:
             return
-        variables = list(var_list)
+        variables = [variable_of(variable) for variable in var_list]
         for variable in variables:
             gradients.check_variable(variable, self)
         self._trainable = variables
@@ -184,6 +183,14 @@ class Optimizer:
         self.built = True
         if self._deferred is not None:
             self._deferred(self)
+
+    def _adopt(self, iterations: Variable, trainable: list, slots: list, averages: list, accumulators: list) -> None:
+        """Work on variables that exist already: those of an optimizer of Keras, which has the state and saves it."""
+        self._iterations, self._trainable, self._averages, self._accumulators = iterations, trainable, averages, accumulators
+        self._variables = [iterations, *averages, *accumulators, *itertools.chain(*slots)]
+        self._constrained = any(v.constraint is not None for v in trainable)
+        self._register(slots)
+        self.built = True
 
     def _register(self, slots: list[list[Variable]]) -> None:
         buffers: dict[np.dtype, np.ndarray] = {}
@@ -258,6 +265,7 @@ class Optimizer:
     # Learning rate
 
     def _tracked_rate(self, value: Any) -> Any:
+        value = variable_of(value)
         if callable(value) or isinstance(value, Variable):
             return value
         if isinstance(value, (bool, str)) or value is None or np.ndim(value) or np.asarray(value).dtype.kind not in "fiu":
@@ -281,7 +289,7 @@ class Optimizer:
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
-        rate = self._learning_rate
+        rate, value = self._learning_rate, variable_of(value)
         if callable(value) or isinstance(value, Variable):
             self._variables = [v for v in self._variables if v is not rate]
             self._learning_rate = value
@@ -319,7 +327,8 @@ class Optimizer:
         pairs = list(grads_and_vars)
         work = self._fitting(pairs)
         if work is None:
-            work = self._checked(pairs)
+            pairs = gradients.with_variables(pairs)
+            work = self._fitting(pairs) or self._checked(pairs)
         if work is None:
             if not staging.inside and on_device.apply(self, pairs):
                 return self._iterations
@@ -495,7 +504,7 @@ class Optimizer:
         if self.built:
             text = "`exclude_from_weight_decay()` can only be configured before the optimizer is built."
             raise ValueError(message(text, received="one that is built", fix="call it right after making the optimizer"))
-        self._undecayed = list(var_list or ()), "|".join(var_names or ())
+        self._undecayed = [variable_of(variable) for variable in var_list or ()], "|".join(var_names or ())
 
     def _decays(self, variable: Variable) -> bool:
         variables, pattern = self._undecayed
@@ -519,7 +528,7 @@ class Optimizer:
         """With ``use_ema``: put the averages into the variables."""
         if not self.use_ema:
             return
-        variables = list(var_list)
+        variables = [variable_of(variable) for variable in var_list]
         gradients.check_known(variables, self, self._entries)
         self._overwrite_with_average(variables)
 
@@ -531,32 +540,7 @@ class Optimizer:
 
     def compute_gradients(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> list[tuple[Any, Variable]]:
         """Pairs of gradient and variable; ``loss`` is a function without arguments, or a tensor that ``tape`` recorded."""
-        if not callable(loss) and tape is None:
-            raise ValueError(
-                message(
-                    _TAPE_REQUIRED.format(loss),
-                    fix="pass the tape that recorded the loss, or a function that computes it: minimize(lambda: …, variables)",
-                )
-            )
-        tape = GradientTape() if tape is None else tape
-        if isinstance(var_list, Variable):
-            var_list = [var_list]
-        if callable(loss):
-            with tape:
-                if not callable(var_list):
-                    var_list = list(var_list)
-                    tape.watch(var_list)
-                loss = loss()
-        variables = list(var_list() if callable(var_list) else var_list)
-        seed = None
-        if self.loss_scale_factor is not None:
-            loss = convert_to_tensor(loss)
-            kind = loss._array.dtype
-            factor: Any = self.loss_scale_factor  # a tensor, where a LossScale wraps this optimizer
-            with NUMPY.scope():
-                factor = factor._array.astype(kind) if isinstance(factor, Tensor) else np.asarray(factor, kind)
-                seed = wrap(np.ones(loss._array.shape, kind) * factor)
-        return list(zip(tape.gradient(loss, variables, seed), variables))
+        return gradients.of_loss(loss, var_list, tape, self.loss_scale_factor)
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Variable:
         """`compute_gradients`, then `apply_gradients`.

@@ -9,11 +9,13 @@ import numpy as np
 
 from gradtape.core.callsite import warn_at_site
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.variable import Variable
+from gradtape.core.tape import GradientTape
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, NoGradientsError, dims, message
 from gradtape.values import dtypes
-from gradtape.values.convert import Convertible
-from gradtape.values.tensor import Tensor
+from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.tensor import Tensor, wrap
+from gradtape.xp import numpy as NUMPY
 
 _MISSING = (
     "Gradients do not exist for variables {} when minimizing the loss. If using `model.compile()`, did you forget to provide "
@@ -21,6 +23,7 @@ _MISSING = (
 )
 
 
+_TAPE_REQUIRED = "`tape` is required when a `Tensor` loss is passed. Received: loss={}, tape=None."
 _NO_PATH = "on this tape no differentiable path leads from these variables to the loss."
 _CONNECT = (
     "compute the loss inside `with tf.GradientTape() as tape:`, from these variables, with differentiable operations on "
@@ -33,6 +36,47 @@ class Rows(NamedTuple):
 
     values: np.ndarray
     indices: np.ndarray
+
+
+# Whose they are
+
+
+def with_variables(pairs: list) -> list:
+    """The pairs with the variables that the objects in them hold."""
+    return [(pair[0], variable_of(pair[1])) if isinstance(pair, (tuple, list)) and len(pair) == 2 else pair for pair in pairs]
+
+
+def of_loss(loss: Any, var_list: Any, tape: GradientTape | None, scale: Any = None) -> list[tuple[Any, Any]]:
+    """Pairs of gradient and variable; ``loss`` is a function without arguments, or a tensor that ``tape`` recorded.
+
+    The gradients are those of the loss times ``scale``, a number or a tensor, if there is one.
+    """
+    if not callable(loss) and tape is None:
+        raise ValueError(
+            message(
+                _TAPE_REQUIRED.format(loss),
+                fix="pass the tape that recorded the loss, or a function that computes it: minimize(lambda: …, variables)",
+            )
+        )
+    tape = GradientTape() if tape is None else tape
+    if isinstance(variable_of(var_list), Variable):
+        var_list = [var_list]
+    if callable(loss):
+        with tape:
+            if not callable(var_list):
+                var_list = list(var_list)
+                tape.watch([variable_of(variable) for variable in var_list])
+            loss = loss()
+    variables = list(var_list() if callable(var_list) else var_list)
+    seed = None if scale is None else _seed(convert_to_tensor(loss), scale)
+    return list(zip(tape.gradient(loss, [variable_of(variable) for variable in variables], seed), variables))
+
+
+def _seed(loss: Tensor, scale: Any) -> Tensor:
+    kind = loss._array.dtype
+    with NUMPY.scope():  # too large for float16: inf
+        factor = scale._array.astype(kind) if isinstance(scale, Tensor) else np.asarray(scale, kind)
+        return wrap(np.ones(loss._array.shape, kind) * factor)
 
 
 # Who may come in

@@ -14,6 +14,7 @@ from gradtape.errors import message
 from gradtape.ops import elementwise, reduce, shape
 from gradtape.ops.control_flow import cond
 from gradtape.ops.execution import staging
+from gradtape.optimizers import gradients
 from gradtape.optimizers.base import Optimizer
 from gradtape.values.convert import Convertible
 from gradtape.values.tensor import Tensor, wrap
@@ -64,6 +65,7 @@ class LossScale:
         self._scale = Variable(self.initial_scale, trainable=False, dtype="float32", name=f"{self.name}/dynamic_scale")
         self._good = Variable(0, trainable=False, dtype="int64", name=f"{self.name}/step_counter")
         self._skipped = Variable(0, trainable=False, dtype="int64", name=f"{self.name}/skipped")
+        self._unscaled = False
         self.inner_optimizer.loss_scale_factor = None  # or gradients would be scaled twice
 
     @property
@@ -97,18 +99,20 @@ class LossScale:
     get_scaled_loss = scale_loss
 
     def get_unscaled_gradients(self, grads: Iterable[Any]) -> list:
-        """The gradients over the scale; None stays None."""
+        """The gradients over the scale, for the next `apply_gradients`, which then takes them as they are."""
+        self._unscaled = True
         scale = self._scale._tensor._array
-        return [_divided(g, scale) for g in grads]
+        return [divided(g, scale) for g in grads]
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Any:
         """Take gradients of the scaled loss: unscale and apply them, or skip the step. Returns ``iterations``."""
-        pairs = list(grads_and_vars)
+        pairs = gradients.with_variables(list(grads_and_vars))
+        scaled, self._unscaled = not self._unscaled, False
         whole = all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs)
         if whole and staging.inside:  # variables of the optimizer are made outside of the branch
             self.inner_optimizer.build([v for _, v in pairs])
         finite = [_finite(pair[0]) for pair in pairs if isinstance(pair, (tuple, list)) and pair]
-        cond(reduce.all(shape.stack(*finite, axis=0)) if finite else True, lambda: self._apply(pairs, whole), self._skip)
+        cond(reduce.all(shape.stack(*finite, axis=0)) if finite else True, lambda: self._apply(pairs, scaled and whole), self._skip)
         return self.inner_optimizer.iterations
 
     def _skip(self) -> None:
@@ -116,11 +120,12 @@ class LossScale:
         self._good.assign(0)
         self._scale.assign(self._scale._tensor / 2)
 
-    def _apply(self, pairs: list, whole: bool) -> None:
+    def _apply(self, pairs: list, scaled: bool) -> None:
+        """Apply the gradients, after division by the scale if they have it, and perhaps let it grow."""
         scale, good = self._scale._tensor, self._good._tensor + 1
-        self.inner_optimizer.apply_gradients(
-            [(_unscaled(g, v, scale._array), v) for g, v in pairs] if pairs and whole else pairs
-        )
+        if scaled:
+            pairs = [(_unscaled(g, v, scale._array), v) for g, v in pairs]
+        self.inner_optimizer.apply_gradients(pairs)
         grown = good >= self.growth_steps
         self._good.assign(elementwise.where(grown, elementwise.zeros_like(good), good))
         self._scale.assign(elementwise.where(grown, elementwise.minimum(scale * 2, _FLOAT32_MAX), scale))
@@ -131,14 +136,8 @@ class LossScale:
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Any:
         """Scale, differentiate, `apply_gradients`; arguments as in `Optimizer.minimize`."""
-        inner = self.inner_optimizer
         tape = GradientTape() if tape is None and callable(loss) else tape  # as in `Optimizer.minimize`
-        inner.loss_scale_factor = self._scale._tensor  # type: ignore[assignment]  # compute_gradients seeds the sweep with it
-        try:
-            pairs = inner.compute_gradients(loss, var_list, tape)
-        finally:
-            inner.loss_scale_factor = None
-        return self.apply_gradients(pairs)
+        return self.apply_gradients(gradients.of_loss(loss, var_list, tape, self._scale._tensor))
 
     def get_config(self) -> dict[str, Any]:
         inner = self.inner_optimizer
@@ -185,7 +184,8 @@ def _finite(gradient: Any) -> Tensor:
     return reduce.all(elementwise.isfinite(wrap(array)))
 
 
-def _divided(gradient: Any, scale: Any, dtype: Any = None) -> Any:
+def divided(gradient: Any, scale: Any, dtype: Any = None) -> Any:
+    """The gradient over a raw array, in its own dtype or the one given; None stays None."""
     if gradient is None:
         return None
     array = _array(gradient)
@@ -204,4 +204,4 @@ def _unscaled(gradient: Any, variable: Any, scale: Any) -> Any:
     kind = variable._tensor._array.dtype
     if _array(gradient).dtype.kind not in "fciuV":
         return gradient  # the wrapped optimizer says what is wrong with it
-    return _divided(gradient, scale, kind if kind.itemsize > 2 else np.dtype(np.float32))
+    return divided(gradient, scale, kind if kind.itemsize > 2 else np.dtype(np.float32))

@@ -7,6 +7,7 @@ array code over ``xp``, so that it also works inside a compiled step.
 from __future__ import annotations
 
 import math
+from abc import ABCMeta
 from typing import Any
 
 from gradtape.core.op import select
@@ -20,8 +21,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class LearningRateSchedule:
-    """Base of all schedules; your own may define ``__call__(step)``, and ``get_config`` if it should be saved."""
+class LearningRateSchedule(metaclass=ABCMeta):
+    """Base of all schedules; your own may define ``__call__(step)``, and ``get_config`` if it should be saved.
+
+    Keras's are registered with it when Keras is loaded, so that optimizers here take either kind.
+    """
 
     arguments: tuple[str, ...] = ()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.ops.module import Module
 from gradtape.optimizers.base import Optimizer
@@ -41,7 +41,9 @@ def has_value(value: Any) -> bool:
 
 def _is_known(value: Any) -> bool:
     kind = type(value)
-    return isinstance(value, (Variable, Module, Optimizer)) or hasattr(kind, "_checkpoint_children") or has_state(value)
+    if isinstance(value, (Variable, Module, Optimizer)) or has_state(value):
+        return True
+    return hasattr(kind, "_checkpoint_children") or hasattr(kind, "__gradtape_variable__")
 
 
 def is_trackable(value: Any) -> bool:
@@ -89,7 +91,7 @@ def children(value: Any) -> dict[str, Any]:
         found = _string_keys(value)
     else:
         found = getattr(value, "__dict__", {})
-    return {name: part for name, part in found.items() if is_trackable(part)}
+    return {name: variable_of(part) for name, part in found.items() if is_trackable(part)}
 
 
 def _string_keys(mapping: Mapping) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.context import suspended
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.optimizers.base import Optimizer
 from gradtape.train import objects
@@ -38,7 +38,7 @@ class Deferred:
             return
         child = self.restoration.index.objects[self.number].get("children", {}).get(attribute)
         if child is not None and objects.is_trackable(getattr(owner, attribute)):
-            self.restoration.restore([(child, getattr(owner, attribute))])
+            self.restoration.restore([(child, variable_of(getattr(owner, attribute)))])
 
     def __reduce__(self) -> tuple:
         return type(None), ()

@@ -17,7 +17,7 @@ UNARY = (
 BINARY = (
     "add subtract multiply divide floor_divide remainder power maximum minimum atan2 "
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor "
-    "bitwise_and bitwise_or bitwise_xor left_shift right_shift complex igamma igammac"
+    "bitwise_and bitwise_or bitwise_xor left_shift right_shift gcd nextafter complex igamma igammac"
 ).split()
 
 ELEMENTWISE = (

@@ -121,6 +121,7 @@ less, less_equal, greater, greater_equal = map(_numpy._ordered, (jnp.less, jnp.l
 logical_and, logical_or, logical_xor = jnp.logical_and, jnp.logical_or, jnp.logical_xor
 bitwise_and, bitwise_or, bitwise_xor = jnp.bitwise_and, jnp.bitwise_or, jnp.bitwise_xor
 left_shift, right_shift = jnp.left_shift, jnp.right_shift
+gcd, nextafter = jnp.gcd, jnp.nextafter
 where = jnp.where
 
 

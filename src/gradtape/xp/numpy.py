@@ -186,6 +186,7 @@ less, less_equal, greater, greater_equal = map(_ordered, (np.less, np.less_equal
 logical_and, logical_or, logical_xor = np.logical_and, np.logical_or, np.logical_xor
 bitwise_and, bitwise_or, bitwise_xor = np.bitwise_and, np.bitwise_or, np.bitwise_xor
 left_shift, right_shift = np.left_shift, np.right_shift
+gcd, nextafter = np.gcd, np.nextafter
 where = np.where
 
 

@@ -1,0 +1,5 @@
+"""To be written."""
+
+
+class NumpyExportArchive:
+    pass
