@@ -60,7 +60,7 @@ class Program:
         op = OPS[name].op
         return 2 if op.variadic else len(op.inputs)
 
-    def run(self, trace: bool = True, at: int | None = None, value: float = np.nan):
+    def run(self, trace: bool | str = "values", at: int | None = None, value: float = np.nan):
         """The tape, the target, and the numbers of the records of the steps; ``value`` is planted in what step ``at`` gives."""
         with tf.GradientTape(persistent=True, trace=trace) as tape:
             pool = list(self.variables)

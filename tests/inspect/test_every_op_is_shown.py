@@ -18,7 +18,7 @@ from gradtape.values import nest
 FILES = sorted((Path(__file__).parents[1] / "ops").glob("records_*.py"))
 
 
-@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("trace", [False, True, "values"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem.removeprefix("records_"))
 def test_every_op_is_shown(path, trace):
     for record in runpy.run_path(str(path))["RECORDS"]:

@@ -70,7 +70,7 @@ def test_a_replay_fills_in_the_values_that_were_not_kept():
     assert any(output.value is None for node in graph.ops for output in node.outputs)
     replay(tape, graph)
     values = [output.value for node in graph.nodes for output in node.outputs]
-    assert values == [output.value for node in read(network(trace=True)[0]).nodes for output in node.outputs]
+    assert values == [output.value for node in read(network(trace="values")[0]).nodes for output in node.outputs]
 
 
 class Dense(tf.Module):
@@ -110,7 +110,7 @@ def test_bytes_are_those_of_the_records():
     assert held["split"] == held["add"] == 0
 
 
-@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("trace", [False, True, "values"])
 def test_gradients_are_those_of_the_tape(trace):
     tape, loss, variables = network(trace, persistent=True)
     graph = traversed(tape, loss)
@@ -275,7 +275,7 @@ def test_a_source_that_the_tape_never_met_is_found():
 
 def test_the_first_value_that_is_not_finite_is_found():
     x = tf.Variable([0.0, 1.0])
-    with tf.GradientTape(trace=True) as tape:
+    with tf.GradientTape(trace="values") as tape:
         y = tf.reduce_sum(tf.tanh(tf.math.log(x)) * 3.0)
     finding = found(tape, y)["nonfinite"]
     assert "value of log (test_graph.py:" in finding.title

@@ -80,7 +80,7 @@ def test_buffers_of_variables_are_told_apart():
 
 def test_lines_are_known_if_the_tape_traces():
     x = tf.Variable(np.ones(1000))
-    with tf.GradientTape(trace=True) as tape:
+    with tf.GradientTape(trace="values") as tape:
         y = tf.exp(x)
         y = y * y
     found = tape.memory()

@@ -21,6 +21,7 @@ class Listening:
     """A recorder that is told when it has more records than its ``limit``, and where the user's code then was."""
 
     code: CodeType | None = None  # the user's code that was met last: mostly it is met again
+    lines_only = False  # whether it wants to know the keys of what was made, not the tensors
 
     def moved(self, frame: FrameType) -> tuple[FrameType, CodeType]:
         """The frame of the user's code, from a frame that need not be."""
@@ -29,12 +30,16 @@ class Listening:
         return frame, frame.f_code
 
     def grown(self, note: tuple) -> None:
-        """Called beyond the limit with ``(out, first input, second input, code, instruction)``."""
+        """Called beyond the limit with ``(out, first input, second input, code, instruction)``, or with its key alone."""
 
 
 def report_growth(recorder: Any, out: Any, inputs: Any) -> None:
     """Tell a recorder that it has one record more than its limit. The most frequent kind of op does this in place."""
-    recorder.grown((out, inputs, MANY, *site(2)))
+    where = site(2)
+    if recorder.lines_only:
+        recorder.grown((tuple(o._key for o in out) if type(out) is tuple else out._key, *where))
+    else:
+        recorder.grown((out, inputs, MANY, *where))
 
 
 MANY = object()

@@ -408,7 +408,8 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                         code = site.f_code
                         if code is not recorder.code:
                             site, code = recorder.moved(site)
-                        recorder.grown((out, x, y, code, site.f_lasti))
+                        at = site.f_lasti
+                        recorder.grown((out._key, code, at) if recorder.lines_only else (out, x, y, code, at))
                 else:
                     passed_by(recorder, spec, out, (x, y))
         return out

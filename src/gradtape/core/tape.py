@@ -60,11 +60,18 @@ _PERSISTENT_INSIDE = (
 )
 
 
+def _with_values(trace: bool | str) -> bool:
+    if isinstance(trace, str) and trace != "values":
+        text = f"Unknown value for trace: {trace!r}"
+        raise ValueError(message(text, expected="True for the line of every op, 'values' for lines and values, or False"))
+    return trace == "values"
+
+
 class GradientTape(Listening):
     """Record operations, then differentiate them.
 
     Trainable variables are tracked by themselves, tensors after `watch`. A tape that is not ``persistent`` can be asked
-    once, and frees its records while it answers. With ``trace`` it also notes where each op was called and all values.
+    once, and frees its records while it answers. With ``trace`` it also notes where each op was called, with ``trace="values"`` all values too.
 
     >>> x = Variable(3.0)
     >>> with GradientTape() as tape:
@@ -74,7 +81,7 @@ class GradientTape(Listening):
     """
 
     accelerated: Any = None  # once work on a device was recorded: the namespace there, and how to sweep (`ops.compiled`)
-    trace: Trace | None = None  # with ``trace=True``: what happened, where, with which values
+    trace: Trace | None = None  # with ``trace``: what happened, where, with which values
     observers: tuple[Observer, ...] = ()  # of its sweeps
     _stopped = False  # inside `stop_recording`
     _entered: Any = None  # the place of the `with`
@@ -87,7 +94,7 @@ class GradientTape(Listening):
         persistent: bool = False,
         watch_accessed_variables: bool = True,
         *,
-        trace: bool = False,
+        trace: bool | str = False,
         check_numerics: bool = False,
         safe: bool | None = None,
     ) -> None:
@@ -100,6 +107,7 @@ class GradientTape(Listening):
         self.variables: dict[Any, Variable] = {}
         if trace or check_numerics:
             self.trace = Trace(CHECKS["numerics"] if check_numerics else None)
+            self.lines_only = not check_numerics and not _with_values(trace)
             self.limit = -1  # every record is beyond it
             self.grown = self.trace.note if check_numerics else self.trace.notes.append  # type: ignore[method-assign, assignment]
         if check_numerics:

@@ -1,7 +1,8 @@
-"""What a tape notes beside its records: where in the user's code each op was called, and with which values.
+"""What a tape notes beside its records: where in the user's code each op was called, and, if asked for, with which values.
 
-Noting must be light (the budget is 0.8 of a NumPy call), so a note is a bare tuple; `Entry` and `Place` are made of it when
-somebody reads. Notes hold the values of every op, so a traced tape needs more memory than its rules do.
+Noting must be light (the budget is 0.3 of a NumPy call), so a note is a bare tuple; `Entry` and `Place` are made of it when
+somebody reads. With values it holds those of every op, so that no memory is used again: a tape then needs more of it than its
+rules do, and more time.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Entry:
     name: str  # of the op, the function or the variable
     label: str  # TensorFlow's name of the op
     inputs: tuple  # keys, in the order of the op's arguments; None or False: not tracked
-    input_values: tuple  # tensors (or variables, or whatever else a custom gradient was given)
+    input_values: tuple  # tensors (or variables, or whatever else a custom gradient was given); None: not kept
     outputs: tuple  # keys; None: an output that nothing can be differentiated by
-    output_values: tuple[Tensor, ...]
+    output_values: tuple[Tensor | None, ...]
     attributes: dict[str, Any]
     place: Place | None
     op: Any  # the `Op`: its kernel and rules
@@ -54,7 +55,8 @@ class Entry:
 class Trace:
     """The notes of one tape, in the order in which things happened.
 
-    A note is ``(output or outputs, first input, second input, code, instruction)``.
+    A note is ``(output or outputs, first input, second input, code, instruction)``; without values ``(key or keys of the
+    outputs, code, instruction)``.
     """
 
     asked: tuple = ()  # targets, their seeds and sources of the last gradient
@@ -97,17 +99,45 @@ class Trace:
                     yield _leaf("variable", self._variables[key].name, key, value, entry.place)
             yield entry
 
-    def _entry(self, out: Any, first: Any, second: Any, code: CodeType, instruction: int) -> Entry:
+    def sites(self) -> dict[Any, tuple[CodeType, int]]:
+        """Code and instruction of every op, by the key of its first output."""
+        return {_first(_keys(note[0]) if len(note) == _WITH_VALUES else note[0]): note[-2:] for note in self.notes}
+
+    def _entry(self, *note: Any) -> Entry:
+        return self._whole(*note) if len(note) == _WITH_VALUES else self._line(*note)
+
+    def _line(self, keys: Any, code: CodeType, instruction: int) -> Entry:
+        """What is known of an op whose values were not kept."""
+        keys = keys if type(keys) is tuple else (keys,)
+        record = self.records[_first(keys)]
+        op, attributes = record[1], {} if record[0] is PAIR else record[6]
+        kind = "custom" if "grad_fn" in attributes else "op"
+        nothing = (None,) * len(record[2]), (None,) * len(keys)
+        place = place_of(code, instruction)
+        return Entry(kind, op.name, op.label, record[2], nothing[0], keys, nothing[1], attributes, place, op, record)
+
+    def _whole(self, out: Any, first: Any, second: Any, code: CodeType, instruction: int) -> Entry:
         place = place_of(code, instruction)
         if second is WATCHED:
             return _leaf("watched", getattr(out, "name", "") if hasattr(out, "_tensor") else "", out._key, out, place)
         outs = out if type(out) is tuple else (out,)
-        keys = tuple(o._key for o in outs)
-        record = self.records[next(key for key in keys if key is not None)]
+        keys = _keys(outs)
+        record = self.records[_first(keys)]
         op, attributes = record[1], {} if record[0] is PAIR else record[6]
         inputs = tuple(first) if second is MANY else (first,) if second is None else (first, second)
         kind = "custom" if "grad_fn" in attributes else "op"
         return Entry(kind, op.name, op.label, record[2][: len(inputs)], inputs, keys, outs, attributes, place, op, record)
+
+
+_WITH_VALUES = 5
+
+
+def _keys(out: Any) -> tuple:
+    return tuple(o._key for o in out) if type(out) is tuple else (out._key,)
+
+
+def _first(keys: Any) -> Any:
+    return next(key for key in keys if key is not None) if type(keys) is tuple else keys
 
 
 WATCHED = object()

@@ -72,7 +72,8 @@ def annotate(tape: GradientTape, graph: Graph, targets: list, seeds: list | None
 def _objects(tape: GradientTape, graph: Graph) -> list:
     """All that is watched: variables, tensors that a trace has, and for other tensors something that has their key."""
     entries = {} if tape.trace is None else tape.trace.entries
-    known = {**{key: entry.output_values[0] for key, entry in entries.items()}, **tape.variables}
+    held = {key: entry.output_values[0] for key, entry in entries.items() if entry.output_values[0] is not None}
+    known = {**held, **tape.variables}
     keys = {number: key for key, (number, _) in graph.numbers_of.items()}
     return [known.get(keys[number], SimpleNamespace(_key=keys[number])) for number in graph.sources]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,8 @@ class _Reader:
         for i, input_key in enumerate(keys):
             if not input_key and not shapes[i]:  # a number, or something that is no tensor
                 continue
-            value = _kept_input(op, kept, i) if entry is None else entry.input_values[i]
+            value = None if entry is None else entry.input_values[i]
+            value = _kept_input(op, kept, i) if value is None else value
             place = self._numbers.get(input_key) if input_key else None
             if place is None:
                 place = self._leaf(input_key, shapes[i], dtypes[i], value)
@@ -189,14 +191,17 @@ class _Reader:
         out = kept.get("out")
         values = out if type(out) is tuple else (out,)
         if entry is not None:
-            node.place, values = entry.place, entry.output_values
+            node.place = entry.place
+            values = tuple(value if own is None else own for own, value in zip_longest(entry.output_values, values))
         for i, value in enumerate(values):
             self._fill(node.number, i, value)
 
     def _leaf(self, key: Any, shape: Any, dtype: Any, value: Any = None) -> tuple[int, int]:
         variable, entry = self._variables.get(key), self._entries.get(key)
+        if value is None and entry is not None:
+            value = entry.output_values[0]
         if value is None:
-            value = variable if entry is None else entry.output_values[0]
+            value = variable
         if variable is not None:
             kind, name = VARIABLE, variable.name.removesuffix(":0")
         else:

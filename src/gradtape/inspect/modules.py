@@ -32,7 +32,7 @@ def assign_modules(graph: Graph, trace: Trace) -> None:
 
 def _calls(graph: Graph, trace: Trace) -> Iterator[tuple[Any, list[Node]]]:
     """Runs of ops from one function, each as long as its code moves forward; a loop in it counts as calls, too."""
-    sites = {_key(note[0]): note[3:] for note in trace.notes}
+    sites = trace.sites()
     call: list[Node] = []
     last, position = None, -1
     keys = {number: key for key, (number, output) in reversed(graph.numbers_of.items())}  # of the first output
@@ -47,8 +47,3 @@ def _calls(graph: Graph, trace: Trace) -> Iterator[tuple[Any, list[Node]]]:
         last, position = code, instruction
     if call:
         yield last, call
-
-
-def _key(out: Any) -> Any:
-    outs = out if type(out) is tuple else (out,)
-    return next((o._key for o in outs if o._key is not None), None)

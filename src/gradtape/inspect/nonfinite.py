@@ -20,7 +20,7 @@ from gradtape.inspect.statistics import Statistics, describe
 from gradtape.values.tensor import Tensor
 
 _SHOWN = 5  # indices
-_MORE = "GradientTape(trace=True) gives lines, and the values that no rule keeps"
+_MORE = "GradientTape(trace='values') gives lines, and the values that no rule keeps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def find_nonfinite(tape: GradientTape, target: Any, sources: Any = None) -> NonF
     keys = [s._key for s in given] or [key for key, record in records.items() if record[0] is None]
     steps = _ancestors(steps_of(tape, [*targets, *given]), {t._key for t in targets})
     names = {key: tape.variables[key].name if key in tape.variables else "source" for key in keys if key is not None}
-    search = _Search(steps, names, "" if tape.trace is not None else _MORE)
+    search = _Search(steps, names, _MORE if tape.trace is None or tape.lines_only else "")
     if any(is_bad(t) for t in targets):
         return search.behind({t._key for t in targets if is_bad(t)})
     found = _Backward()

@@ -63,7 +63,7 @@ class Profile:
             parts.append(_table("line", self.by(lambda entry: f"{entry.place}: {entry.place.text}" if entry.place else "")))
         missing = sum(entry.forward is None for entry in self.entries)
         if missing:
-            parts.append(f"{missing} ops could not be run again; GradientTape(trace=True) keeps their inputs.")
+            parts.append(f"{missing} ops could not be run again; GradientTape(trace='values') keeps their inputs.")
         return "\n\n".join(parts)
 
     __repr__ = __str__

@@ -104,7 +104,9 @@ def steps_of(tape: GradientTape, given: Iterable = ()) -> list[Step]:
         step = Step(len(steps), key, op, record, general, None, keys, [], outputs, [])
         steps.append(step)
         if entry is not None:
-            step.place, step.values, step.results = entry.place, list(entry.input_arrays), list(entry.output_arrays)
+            step.place = entry.place
+        if entry is not None and not tape.lines_only:
+            step.values, step.results = list(entry.input_arrays), list(entry.output_arrays)
             continue
         step.values = [_input(op, kept, i, keys[i], known) for i in range(len(keys))]
         step.results = [known.get(k) for k in outputs]

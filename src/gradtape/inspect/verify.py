@@ -114,7 +114,7 @@ def _verified(step: Step, rtol: float, rng: np.random.Generator) -> tuple[int, l
         raise _Unchecked("what it computes is not known, only its gradient")
     values = step.arguments
     if step.function is None if step.is_custom else not step.is_known:
-        raise _Unchecked("its inputs are not known; GradientTape(trace=True) keeps them")
+        raise _Unchecked("its inputs are not known; GradientTape(trace='values') keeps them")
     if any(not np.isfinite(v).all() for v in map(_numbers, values) if v is not None):
         raise _Unchecked("its inputs are not finite")
     try:

@@ -121,7 +121,7 @@ class Collection:
         original = GradientTape.__init__
 
         def traced(tape: GradientTape, *args: Any, **kwargs: Any) -> None:
-            original(tape, *args, **{**kwargs, "trace": True})
+            original(tape, *args, **{**kwargs, "trace": "values"})
             self._add(tape, place_of(*site(2)))
 
         GradientTape.__init__ = traced  # type: ignore[method-assign, assignment]
