@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> tuple[float, int]:
         if step % 100 == 0 or step == options.steps - 1:
             print(f"step {step:3d}  {bits:.3f} bits per letter")
 
-    recited = model.recite("S", min(len(POEM), options.steps))
+    recited = model.recite("S", len(POEM))
     right = same(recited, POEM)
     print(f"it knows {right} of {len(POEM)} letters by heart:\n\n{recited[:right]}")
     return bits, right

@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> tuple[float, int]:
 
     drawn = game.draw(500)
     share, different = judge(drawn, pictures, labels)
-    print(f"{share:.1%} of what it draws is clearly a digit, and all {different} digits are among it")
+    print(f"{share:.1%} of what it draws is clearly a digit, and {different} of the 10 digits are among it")
     try:
         save(drawn, options.out / "dcgan.png")
     except ImportError:

@@ -44,21 +44,26 @@ def sine_task(rng: np.random.Generator, count: int = 10) -> tuple[tf.Tensor, ...
 def main(arguments: list[str] | None = None) -> tuple[float, float]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--eager", action="store_true", help="no compiled program")
     options = parser.parse_args(arguments)
 
+    tf.config.run_functions_eagerly(options.eager)
     tf.random.set_seed(0)
     rng = np.random.default_rng(0)
     shapes = [(1, 40), (40,), (40, 40), (40,), (40, 1), (1,)]
     start = [tf.Variable(tf.random.normal(s, stddev=(2 / s[0]) ** 0.5) if len(s) == 2 else tf.zeros(s)) for s in shapes]
     optimizer = tf.optimizers.Adam(1e-2)
-    for step in range(options.steps):
+
+    @tf.function
+    def train(tasks: list) -> tf.Tensor:
         with tf.GradientTape() as outer:
-            losses = []
-            for _ in range(4):
-                x, y, x_new, y_new = sine_task(rng)
-                losses.append(loss_of(adapted(start, x, y), x_new, y_new))
+            losses = [loss_of(adapted(start, x, y), x_new, y_new) for x, y, x_new, y_new in tasks]
             loss = tf.add_n(losses) / len(losses)
         optimizer.apply_gradients(zip(outer.gradient(loss, start), start))
+        return loss
+
+    for step in range(options.steps):
+        loss = train([sine_task(rng) for _ in range(4)])
         if step % 150 == 0 or step == options.steps - 1:
             print(f"step {step:3d}  loss after one step of adaptation {float(loss):.3f}")
 

@@ -33,8 +33,10 @@ def cross_entropy(logits: tf.Tensor, truth: float) -> tf.Tensor:
 def main(arguments: list[str] | None = None) -> tuple[float, float]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--eager", action="store_true", help="no compiled program")
     options = parser.parse_args(arguments)
 
+    tf.config.run_functions_eagerly(options.eager)
     tf.random.set_seed(3)
     generator = [dense(2, 16), dense(16, 1)]
     discriminator = [dense(1, 16), dense(16, 16), dense(16, 1)]
@@ -43,8 +45,8 @@ def main(arguments: list[str] | None = None) -> tuple[float, float]:
     generator_optimizer = tf.optimizers.Adam(2e-3, beta_1=0.5)
     discriminator_optimizer = tf.optimizers.Adam(4e-3, beta_1=0.5)
 
-    mean = deviation = 0.0
-    for step in range(options.steps):
+    @tf.function
+    def train() -> None:
         real = tf.random.normal([128, 1], mean=3.0, stddev=0.5)
         noise = tf.random.uniform([128, 2], -1.0, 1.0)
         with tf.GradientTape(persistent=True) as tape:
@@ -60,6 +62,10 @@ def main(arguments: list[str] | None = None) -> tuple[float, float]:
         del tape
         generator_optimizer.apply_gradients(zip(generator_gradients, generator_variables))
         discriminator_optimizer.apply_gradients(zip(discriminator_gradients, discriminator_variables))
+
+    mean = deviation = 0.0
+    for step in range(options.steps):
+        train()
         if step % 250 == 0 or step == options.steps - 1:
             sample = run(generator, tf.random.uniform([4096, 2], -1.0, 1.0))
             mean, deviation = float(tf.reduce_mean(sample)), float(tf.math.reduce_std(sample))

@@ -77,21 +77,29 @@ def draw(decoder: Layers, path: Path) -> None:
 def main(arguments: list[str] | None = None) -> float:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--eager", action="store_true", help="no compiled program")
     parser.add_argument("--out", type=Path, default=Path("out"))
     options = parser.parse_args(arguments)
 
+    tf.config.run_functions_eagerly(options.eager)
     tf.random.set_seed(1)
     encoder, decoder = Layers(SIDE**2, HIDDEN, 4), Layers(2, HIDDEN, HIDDEN, SIDE**2)
     variables = encoder.trainable_variables + decoder.trainable_variables
     optimizer = tf.optimizers.Adam(learning_rate=2e-3)
-    batches = tf.data.Dataset.from_tensor_slices(spots(4000, seed=0)[0]).shuffle(4000).repeat().batch(32).take(options.steps)
-    for step, pictures in enumerate(batches):
+
+    @tf.function
+    def train(pictures: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
             missed, cost = parts_of_loss(encoder, decoder, pictures)
             loss = missed + cost
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        return missed, cost
+
+    batches = tf.data.Dataset.from_tensor_slices(spots(4000, seed=0)[0]).shuffle(4000).repeat().batch(32).take(options.steps)
+    for step, pictures in enumerate(batches):
+        missed, cost = map(float, train(pictures))
         if step % 300 == 0 or step == options.steps - 1:
-            print(f"step {step:4d}  loss {float(loss):6.2f}: pixels {float(missed):6.2f}, code {float(cost):5.2f}")
+            print(f"step {step:4d}  loss {missed + cost:6.2f}: pixels {missed:6.2f}, code {cost:5.2f}")
 
     score = explained(encoder, *spots(1000, seed=1))
     print(f"the two numbers explain {score:.1%} of where the spot is")

@@ -69,3 +69,23 @@ def plain(value: Any) -> Any:
     else:
         flat = [float(part) for part in array.ravel()]
     return {"dtype": value.dtype.name, "shape": list(array.shape), "flat": flat}
+
+
+def close(ours: object, theirs: object) -> bool:
+    """Equal up to rounding, nan equal to nan."""
+    if isinstance(theirs, dict) and "flat" in theirs:
+        if not isinstance(ours, dict) or (ours.get("dtype"), ours.get("shape")) != (theirs["dtype"], theirs["shape"]):
+            return False
+        if theirs["dtype"] == "string":
+            return ours["flat"] == theirs["flat"]
+        expected = np.asarray(theirs["flat"])
+        tolerance = {"float16": 2e-3, "bfloat16": 2e-2}.get(theirs["dtype"], 2e-6)
+        # Absolute against the largest element: an element near zero in a sum of large ones keeps the sum's rounding.
+        finite = np.abs(expected[np.isfinite(expected)]) if expected.size else expected
+        scale = max(1.0, float(finite.max())) if finite.size else 1.0
+        return np.allclose(ours["flat"], expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+    if isinstance(theirs, dict):
+        return isinstance(ours, dict) and ours.keys() == theirs.keys() and all(close(ours[k], theirs[k]) for k in theirs)
+    if isinstance(theirs, list):
+        return isinstance(ours, list) and len(ours) == len(theirs) and all(map(close, ours, theirs))
+    return ours == theirs

@@ -107,9 +107,8 @@ def test_jitted_jax_is_numpy(sample, JAX):
 
 
 POLES = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e300, -1e300, 1e-300, -2.5, 710.0]
-FLOATING = [
-    name for name in (*dialect.UNARY, *dialect.BINARY) if not any(part in name for part in ("logical", "bitwise", "shift", "gcd"))
-]
+WHOLE = ("logical", "bitwise", "shift", "gcd")
+FLOATING = [name for name in (*dialect.UNARY, *dialect.BINARY) if not any(part in name for part in WHOLE)]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

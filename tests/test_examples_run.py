@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import gradtape as tf
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+EAGER_TOO = [path for path in EXAMPLES if '"--eager"' in path.read_text()]
 
 
 def run(path: Path, *arguments: str) -> Any:
@@ -22,13 +24,20 @@ def run(path: Path, *arguments: str) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example_runs(path: Path) -> None:
     run(path, "--steps", "2")
+
+
+@pytest.mark.parametrize("path", EAGER_TOO, ids=lambda p: p.stem)
+def test_example_runs_eagerly(path: Path) -> None:
+    run(path, "--steps", "2", "--eager")
 
 
 def test_every_example_is_listed() -> None:
@@ -61,6 +70,26 @@ def test_example_keeps_its_promise(name: str) -> None:
     assert PROMISES[name](run(ROOT / "examples" / f"{name}.py"))
 
 
+KERAS_PROMISES = {
+    "digits": lambda accuracy: accuracy > 0.96,
+    "dcgan": lambda judged: judged[0] > 0.3 and judged[1] >= 8,
+    "wgan_gp": lambda judged: judged[0] > 0.85 and judged[1] == 8,
+    "burgers": lambda error: error < 0.03,
+    "cartpole": lambda moves: moves > 250,
+    "saliency": lambda shares: shares[0] > 0.9 and shares[1] - shares[2] > 0.4,
+    "character_lstm": lambda learned: learned[0] < 0.2 and learned[1] > 300,
+    "transformer": lambda right: right > 0.98,
+    "jacobian_monitor": lambda along: along[1] > along[0] + 0.15,
+    "mixed_precision_keras": lambda learned: learned[0] > 0.95 and learned[1] <= 2.0**17,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERAS_PROMISES)
+def test_keras_example_keeps_its_promise(name: str) -> None:
+    assert KERAS_PROMISES[name](run(ROOT / "examples" / f"{name}.py"))
+
+
 def test_interrupted_training_goes_on_bit_for_bit(tmp_path: Path) -> None:
     training = runpy.run_path(str(ROOT / "examples" / "conv_net.py"))["Training"]
 
@@ -75,7 +104,7 @@ def test_interrupted_training_goes_on_bit_for_bit(tmp_path: Path) -> None:
     assert all(map(np.array_equal, straight, interrupted))
 
 
-@pytest.mark.parametrize("name", ["reaction_diffusion", "vae"])
+@pytest.mark.parametrize("name", ["reaction_diffusion", "vae", "dcgan", "wgan_gp", "burgers", "saliency"])
 def test_example_leaves_its_picture(name: str, tmp_path: Path) -> None:
     run(ROOT / "examples" / f"{name}.py", "--steps", "2")
     assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -58,3 +58,18 @@ def test_tables_say_what_they_hold():
     assert (
         repr(tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)) == "<MutableHashTable of 0 keys, string to int64>"
     )
+
+
+def test_an_initializer_of_ones_own():
+    """Programs subclass TensorFlow's initializers: to leave a table empty until a checkpoint fills it, for one."""
+
+    class Empty(tf.lookup.KeyValueTensorInitializer):
+        def __init__(self):
+            self._key_dtype, self._value_dtype = tf.string, tf.int64
+
+        def initialize(self, table):
+            assert table.key_dtype is tf.string
+
+    table = tf.lookup.StaticHashTable(Empty(), -1)
+    assert table.size() == 0
+    np.testing.assert_array_equal(table.lookup(["a"]), [-1])

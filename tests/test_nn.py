@@ -602,6 +602,19 @@ def test_ctc_loss_of_labels_that_are_too_long_is_infinite():
     assert np.isinf(loss.numpy()).all()
 
 
+def test_a_label_that_is_no_class_gives_no_number_in_a_program():
+    pytest.importorskip("jax")
+    loss = tf.function(nn.sparse_softmax_cross_entropy_with_logits)
+    found = loss(tf.constant([1, -1, 4]), tf.zeros([3, 4])).numpy()
+    np.testing.assert_allclose(found, [np.log(4), np.nan, np.nan], rtol=1e-6)
+
+
+def test_a_blank_among_the_labels_of_ctc_loss_may_follow_a_label_at_once():
+    logits = (np.arange(24, dtype=np.float32).reshape(2, 4, 3) - 12) / 100
+    loss = nn.ctc_loss([[1, 2, 1], [1, 2, 0]], logits, [3, 3], [4, 4], logits_time_major=False, blank_index=0)
+    np.testing.assert_allclose(loss, [2.4429312, 2.4543595], rtol=1e-6)  # TensorFlow's
+
+
 def test_sampled_losses_draw_their_own_classes():
     arguments = tf.ones([50, 3]), tf.zeros([50]), [[1], [2]], tf.ones([2, 3])
     for function in (nn.nce_loss, nn.sampled_softmax_loss):

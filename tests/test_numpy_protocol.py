@@ -10,6 +10,7 @@ import gradtape as tf
 from gradtape.ops import elementwise, reduce
 from gradtape.ops.numpy_functions import FUNCTIONS
 from gradtape.ops.numpy_protocol import UFUNCS
+from gradtape.testing import check_gradients
 
 pytestmark = pytest.mark.tiny
 
@@ -469,3 +470,7 @@ def test_errors_are_numpys_or_ours():
             np.take(x, [9], axis=0)
         with pytest.raises(ValueError, match="operands"):
             np.einsum("ij,jk", x)
+
+
+def test_the_variance_has_its_second_derivative_where_an_element_is_the_mean():
+    check_gradients(np.var, [np.array([1.0, 2.0, 3.0])])

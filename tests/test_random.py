@@ -450,26 +450,39 @@ def test_bad_arguments(call, error, words):
 # Stateless functions
 
 
-def test_stateless_functions_depend_on_their_seed_alone():
-    for draw in (
-        lambda s: random.stateless_normal([4], s),
-        lambda s: random.stateless_uniform([4], s),
-        lambda s: random.stateless_uniform([4], s, 0, 2**30, dtype=tf.int32),
-        lambda s: random.stateless_uniform([4], s, None, None, dtype=tf.uint64),
-        lambda s: random.stateless_truncated_normal([4], s),
-        lambda s: random.stateless_categorical(np.zeros((2, 9)), 9, s),
-        lambda s: random.stateless_gamma([4], s, 1.5),
-        lambda s: random.stateless_poisson([4, 2], s, [50.0, 1e6]),
-        lambda s: random.stateless_binomial([40], s, 50.0, 0.5),
-        lambda s: random.experimental.stateless_shuffle(np.arange(30), s),
-        lambda s: random.split(s, 3),
-        lambda s: random.fold_in(s, 3),
-    ):
-        first = draw([1, 2]).numpy()
-        random.set_seed(8)
-        np.testing.assert_array_equal(first, draw(tf.constant([1, 2])).numpy())
-        for other in ([1, 3], [2, 2], [2, 1], [1 - 2**31, 2]):
-            assert (first != draw(other).numpy()).any()
+STATELESS = {
+    "normal": lambda s: random.stateless_normal([4], s),
+    "uniform": lambda s: random.stateless_uniform([4], s),
+    "integers": lambda s: random.stateless_uniform([4], s, 0, 2**30, dtype=tf.int32),
+    "all integers": lambda s: random.stateless_uniform([4], s, None, None, dtype=tf.uint64),
+    "truncated": lambda s: random.stateless_truncated_normal([4], s),
+    "categorical": lambda s: random.stateless_categorical(np.zeros((2, 9)), 9, s),
+    "gamma": lambda s: random.stateless_gamma([4], s, 1.5),
+    "poisson": lambda s: random.stateless_poisson([4, 2], s, [50.0, 1e6]),
+    "binomial": lambda s: random.stateless_binomial([40], s, 50.0, 0.5),
+    "shuffle": lambda s: random.experimental.stateless_shuffle(np.arange(30), s),
+    "split": lambda s: random.split(s, 3),
+    "fold_in": lambda s: random.fold_in(s, 3),
+}
+
+
+@pytest.mark.parametrize("name", STATELESS)
+def test_stateless_functions_depend_on_their_seed_alone(name):
+    draw = STATELESS[name]
+    first = draw([1, 2]).numpy()
+    random.set_seed(8)
+    np.testing.assert_array_equal(first, draw(tf.constant([1, 2])).numpy())
+    for other in ([1, 3], [2, 2], [2, 1], [1 - 2**31, 2]):
+        assert (first != draw(other).numpy()).any()
+
+
+def test_stateless_functions_of_a_seed_that_only_the_program_knows():
+    pytest.importorskip("jax")
+    program = tf.function(lambda s: {name: draw(s) for name, draw in STATELESS.items()}, jit_compile=True)
+    for seed in ([1, 2], [-1, 2**40]):
+        drawn = program(tf.constant(seed, tf.int64))
+        for name, draw in STATELESS.items():
+            np.testing.assert_allclose(drawn[name], draw(tf.constant(seed, tf.int64)), rtol=1e-5, err_msg=name)
 
 
 def test_split_and_fold_in_give_seeds():

@@ -150,6 +150,7 @@ def run(arguments: list[str], backend: str, outcomes: Path | None, listed: list[
     """One run of pytest, in this process; what each test came to."""
     if backend != "gradtape":
         os.environ["KERAS_BACKEND"] = backend  # Keras reads it when it is imported
+    os.environ["PYTHONHASHSEED"] = "0"  # some tests are made from sets: all workers have to find them in one order
     packages = site_packages()
     sys.path.insert(0, str(FOLDER))
     paths = [str(packages / each) if each.startswith("keras/") else each for each in arguments]

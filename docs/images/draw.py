@@ -63,10 +63,14 @@ def two_spirals_png(path: Path) -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(HERE.parents[1] / "examples"))
+    import burgers
+    import dcgan
     import reaction_diffusion
     import vae
 
     (HERE / "tape.svg").write_text(tape_svg())
     two_spirals_png(HERE / "two_spirals.png")
+    burgers.main(["--out", str(HERE)])
+    dcgan.main(["--out", str(HERE)])
     reaction_diffusion.main(["--out", str(HERE)])
     vae.main(["--out", str(HERE)])

@@ -134,9 +134,9 @@ _HOME = {name.split(":")[-1]: (module, name.split(":")[0]) for module, names in 
 
 _SUBMODULES = frozenset(
     (
-        "autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend "
-        "function image inspect io keras linalg lookup math nest nn optimizers quantization ragged random saved_model sets signal "
-        "sparse strings summary sysconfig test testing train values version"
+        "audio autodiff autograph bitwise compat config data debugging distribute dtypes errors experimental extend "
+        "function image inspect io keras linalg lookup math nest nn optimizers quantization ragged random saved_model sets "
+        "signal sparse strings summary sysconfig test testing train values version"
     ).split()
 )
 
@@ -146,9 +146,9 @@ _FROM_KERAS = frozenset({"initializers", "losses", "metrics"})
 
 if _typing.TYPE_CHECKING:
     from gradtape import (
-        autodiff, autograph, bitwise, compat, config, data, debugging, distribute, dtypes, extend, image, io, linalg, lookup,
-        math, nn, optimizers, quantization, random, saved_model, sets, signal, strings, summary, sysconfig, test, testing,
-        train, version,
+        audio, autodiff, autograph, bitwise, compat, config, data, debugging, distribute, dtypes, extend, image, io, linalg,
+        lookup, math, nn, optimizers, quantization, random, saved_model, sets, signal, strings, summary, sysconfig, test,
+        testing, train, version,
     )
     from gradtape.ops.checks import Assert, assert_equal, assert_greater, assert_less, assert_rank
     from gradtape.ops.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop

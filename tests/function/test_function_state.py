@@ -214,3 +214,19 @@ def test_a_dataset_is_not_frozen_into_the_program():
     numbers = iter(tf.data.Dataset.range(4))
     f = function(lambda: next(numbers) + 0)
     assert [int(f()) for _ in range(4)] == [0, 1, 2, 3]
+
+
+def test_init_scope_is_outside_of_a_function():
+    """As TensorFlow does it: what is in the scope runs once, on what variables held before the call."""
+    v, seen = tf.Variable(1.0), []
+
+    @tf.function
+    def f(x):
+        v.assign_add(1.0)
+        with tf.init_scope():
+            seen.append((float(v), tf.executing_eagerly()))
+            v.assign(10.0)
+        return v + x
+
+    assert [float(f(tf.constant(1.0))), float(f(tf.constant(1.0))), float(v)] == [12.0, 13.0, 12.0]
+    assert seen == [(1.0, True)]

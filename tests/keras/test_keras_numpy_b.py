@@ -95,10 +95,16 @@ TRACED = {
     "take": (lambda x, i: ops.take(x, i, axis=1), [X, np.array([0, -1, 3], np.int8)]),
     "take_along_axis": (lambda x, i: ops.take_along_axis(x, i, axis=1), [X, COLUMNS]),
     "unravel_index": (lambda i: ops.unravel_index(i, (3, 4)), [np.array([0, 11, -1])]),
-    "searchsorted": (lambda x, v: ops.searchsorted(x, v, "right"), [np.sort(ROW), X]),
+    **{f"searchsorted {side}": (
+        lambda x, v, side=side: ops.searchsorted(x, v, side),
+        [np.array([-0.2, 0.0, 0.0, 0.3, np.nan]), np.array([0.0, 1.0, np.nan])],
+    ) for side in ("left", "right")},
     "digitize": (ops.digitize, [X, np.sort(ROW)]),
     "isin": (ops.isin, [X, X[0]]),
     "argsort": (ops.argsort, [X]),
+    **{f"unique of {size}, {fill}": (
+        lambda x, size=size, fill=fill: ops.unique(x, False, True, True, True, size=size, fill_value=fill), [COLUMNS],
+    ) for size, fill in ((3, None), (8, None), (8, 9))},
     "nanargmax": (lambda x: ops.nanargmax(x, axis=0), [np.where(X[0] > 0, X, np.nan)]),
     "histogram": (lambda x: ops.histogram(x, bins=4), [ROW]),
     "histogram of one number": (lambda x: ops.histogram(x, bins=3), [np.ones(5)]),
@@ -109,7 +115,7 @@ TRACED = {
     "quantile": SMOOTH["quantile"],
     "vectorize": SMOOTH["vectorize"],
     "correlate": SMOOTH["correlate"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRACED)
@@ -120,6 +126,16 @@ def test_compiled_is_eager(name):
     for eager, compiled in zip(tf.nest.flatten(function(*arguments)), tf.nest.flatten(tf.function(function)(*arguments))):
         assert eager.dtype == compiled.dtype
         np.testing.assert_allclose(eager, compiled, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, arguments) in SMOOTH.items() if arguments[0] is X and name != "unique"])
+def test_vectorized_is_looped(name):
+    function, (first, *others) = SMOOTH[name]
+    rows = np.stack([first, np.flip(first), first[::-1] * 2])
+    whole = tf.vectorized_map(lambda x: function(x, *others), tf.constant(rows), fallback_to_while_loop=False)
+    for i, row in enumerate(rows):
+        for one, all_of_them in zip(tf.nest.flatten(function(tf.constant(row), *others)), tf.nest.flatten(whole), strict=True):
+            np.testing.assert_allclose(all_of_them[i], one, rtol=1e-12)
 
 
 # NumPy's answers
@@ -150,16 +166,17 @@ def test_reductions_without_nan_are_numpys(x, axis, keepdims):
 
 @given(st.integers(1, 7), st.integers(1, 7), st.sampled_from(["valid", "same", "full"]))
 def test_correlate_is_numpys(n, m, mode):
-    x, y = spread(n), spread(m) + 1
+    x, y = spread(n), spread(m) * (1 + 1j)
     np.testing.assert_allclose(ops.correlate(x, y, mode), np.correlate(x, y, mode), rtol=1e-12, atol=1e-14)
 
 
-widths = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=2)
+pairs = st.tuples(st.integers(0, 6), st.integers(0, 6))
+widths = st.one_of(st.lists(pairs, min_size=2, max_size=2), st.lists(pairs, min_size=1, max_size=1), pairs, st.integers(0, 6))
 
 
 @given(widths, st.sampled_from(["constant", "edge", "reflect", "symmetric", "wrap", "maximum", "minimum", "mean"]))
-def test_pad_is_numpys(pairs, mode):
-    np.testing.assert_allclose(ops.pad(X, pairs, mode), np.pad(X, pairs, mode), rtol=1e-12)
+def test_pad_is_numpys(width, mode):
+    np.testing.assert_allclose(ops.pad(X, width, mode), np.pad(X, width, mode), rtol=1e-12)
 
 
 @given(st.integers(1, 6), st.lists(st.integers(-6, 6), min_size=1, max_size=3), st.sampled_from([0, 1, -1]))
@@ -230,8 +247,11 @@ BAD = {
     "index outside, from the end": (tf.errors.InvalidArgumentError, lambda: ops.take_along_axis(X, [[-5]], axis=1)),
     "place outside": (tf.errors.InvalidArgumentError, lambda: ops.unravel_index(tf.constant([12]), (3, 4))),
     "index of floats": (TypeError, lambda: ops.take(X, [0.5], axis=0)),
+    "border of two values": (ValueError, lambda: ops.pad(tf.constant(X), 1, constant_values=tf.constant([1.0, 2.0]))),
     "mode of padding": (ValueError, lambda: ops.pad(tf.constant(X), ((1, 1),), "linear")),
     "method of quantiles": (ValueError, lambda: ops.quantile(tf.constant(X), 0.5, method="best")),
+    "quantile beyond 1": (ValueError, lambda: ops.quantile(X, 1.5)),
+    "percentile below 0": (ValueError, lambda: ops.nanpercentile(X, [-1.0, 50.0])),
     "median of nothing": (ValueError, lambda: ops.median(np.zeros((0, 3)))),
     "negative counts": (ValueError, lambda: ops.bincount(np.array([-1, 2]))),
     "weights": (ValueError, lambda: ops.average(tf.constant(X), weights=tf.constant(X[0]))),

@@ -122,6 +122,16 @@ def test_settings_may_change_between_steps():
         momentum.apply_gradients([(tf.constant(4.0), v)])
 
 
+def test_settings_may_change_between_traces():
+    pytest.importorskip("jax")
+    v, optimizer = keras.Variable(np.zeros(2, "float32")), keras.optimizers.SGD(1.0)
+    step = tf.function(lambda g: optimizer.apply([g[:2]], [v]) or v.value)
+    assert step(tf.ones(2)).numpy().tolist() == [-1.0, -1.0]
+    optimizer.learning_rate = 0.25
+    optimizer.clipvalue = 0.5
+    assert step(tf.ones(3)).numpy().tolist() == [-1.125, -1.125]
+
+
 def test_constraint_and_missing_gradients():
     v, other = keras.Variable([3.0, -1.0]), keras.Variable(1.0, name="other")
     v.constraint = keras.constraints.NonNeg()
@@ -234,7 +244,8 @@ def test_compile_takes_native_optimizers():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(optimizer=tf.optimizers.LossScale(tf.optimizers.Adam(0.5), 64.0, 7), loss="mse", run_eagerly=True)
     scaled = model.optimizer
-    assert type(scaled) is keras.optimizers.LossScaleOptimizer and type(scaled.inner_optimizer) is keras.optimizers.Adam
+    assert type(scaled) is keras.optimizers.LossScaleOptimizer
+    assert type(scaled.inner_optimizer) is keras.optimizers.Adam
     assert (scaled.initial_scale, scaled.dynamic_growth_steps, float(scaled.learning_rate.numpy())) == (64.0, 7, 0.5)
     model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
     assert int(scaled.iterations.numpy()) == 1

@@ -47,7 +47,11 @@ def loop(model, optimizer, mode, by_hand=False):
     return tf.function(step) if mode == "compiled" else step
 
 
-@pytest.mark.parametrize(("policy", "mode"), [("mixed_float16", "eager"), ("mixed_bfloat16", "eager"), ("mixed_bfloat16", "compiled")], indirect=["policy"])
+@pytest.mark.parametrize(
+    ("policy", "mode"),
+    [("mixed_float16", "eager"), ("mixed_bfloat16", "eager"), ("mixed_bfloat16", "compiled")],
+    indirect=["policy"],
+)
 def test_fit(policy, mode):
     if mode == "compiled":
         pytest.importorskip("jax")

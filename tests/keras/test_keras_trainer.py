@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -20,15 +21,8 @@ MODES = pytest.mark.parametrize("run_eagerly", [False, True], ids=["compiled", "
 
 def mlp(**compiled) -> keras.Model:
     keras.utils.set_random_seed(3)
-    model = keras.Sequential(
-        [
-            keras.Input((3,)),
-            keras.layers.Dense(5, activation="tanh", kernel_regularizer=keras.regularizers.L2(0.01)),
-            keras.layers.BatchNormalization(),
-            keras.layers.Dense(1),
-        ]
-    )
-    model.compile(**{"optimizer": keras.optimizers.Adam(0.05), "loss": "mse", "metrics": ["mae"], **compiled})
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(1)])
+    model.compile(**{"optimizer": keras.optimizers.SGD(0.05), "loss": "mse", "metrics": ["mae"], **compiled})
     return model
 
 
@@ -50,26 +44,46 @@ def assert_same_history(history, other, tolerance: float = 1e-5) -> None:
 # Eager, compiled and by hand
 
 
+def normalized(**compiled) -> keras.Model:
+    """With variables that nothing differentiates, losses of its own, and an optimizer that has state."""
+    keras.utils.set_random_seed(3)
+    first = keras.layers.Dense(4, use_bias=False, kernel_regularizer=keras.regularizers.L2(0.01))
+    model = keras.Sequential([keras.Input((3,)), first, keras.layers.BatchNormalization(), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"], **compiled)
+    return model
+
+
 def test_fit_is_the_same_compiled_eagerly_and_as_a_loop_with_a_tape():
-    options = {"batch_size": 8, "epochs": 3, "shuffle": False, "verbose": 0, "validation_data": (X[:5], Y[:5])}
-    compiled, eager, by_hand = mlp(), mlp(run_eagerly=True), mlp()
+    options = {"batch_size": 11, "epochs": 4, "shuffle": False, "verbose": 0, "validation_data": (X, Y)}
+    compiled, eager, by_hand = normalized(), normalized(run_eagerly=True), normalized()
     assert_same_history(compiled.fit(X, Y, **options), eager.fit(X, Y, **options))
-    for _ in range(3):
-        for x, y in batches():
+    for _ in range(4):
+        for x, y in batches(11):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean((by_hand(x, training=True) - y) ** 2.0) + sum(by_hand.losses)
             weights = by_hand.trainable_variables
             by_hand.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
     assert_same_weights(compiled, eager)
     assert_same_weights(compiled, by_hand)
-    np.testing.assert_allclose(compiled.evaluate(X, Y, verbose=0), eager.evaluate(X, Y, verbose=0), rtol=1e-5)
-    np.testing.assert_allclose(compiled.predict(X, batch_size=4, verbose=0), by_hand(X), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(compiled.evaluate(X, Y, 11, verbose=0), eager.evaluate(X, Y, 11, verbose=0), rtol=1e-5)
+    np.testing.assert_allclose(compiled.predict(X, 11, verbose=0), by_hand(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("jax", [True, False], ids=["with jax", "without jax"])
+def test_an_unbuilt_model_is_built_by_its_first_step(jax, monkeypatch):
+    if not jax:
+        monkeypatch.setattr("gradtape.function.decorator._can_compile", lambda: False)
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.05), "mse", metrics=["mae"])
+    options = {"batch_size": 22, "epochs": 2, "verbose": 0}
+    assert_same_history(model.fit(X, Y, **options), mlp(run_eagerly=True).fit(X, Y, **options))
 
 
 def test_steps_per_execution_changes_nothing_but_the_number_of_callbacks():
     counted: list = []
     count = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: counted.append(batch))
-    one, several = mlp(), mlp(steps_per_execution=2)
+    one, several = mlp(run_eagerly=True), mlp(run_eagerly=True, steps_per_execution=2)
     options = {"batch_size": 8, "epochs": 2, "shuffle": False, "verbose": 0}
     assert_same_history(one.fit(X, Y, **options), several.fit(X, Y, callbacks=[count], **options))
     assert counted == [1, 3] * 2
@@ -112,8 +126,18 @@ def test_losses_of_layers_are_added_and_can_be_read_afterwards(run_eagerly):
     model.compile("sgd", "mse", run_eagerly=run_eagerly)
     loss = model.test_on_batch(X, Y)
     np.testing.assert_allclose(loss, np.mean(Y**2) + 10 * np.mean(X**2), rtol=1e-5)
-    model.fit(X, Y, verbose=0)
+    model.fit(X, Y, batch_size=22, verbose=0)
     assert all(np.isfinite(value) for value in model.losses)
+
+
+def test_what_optimizers_do_every_few_steps_is_compiled():
+    def trained(**compiled):
+        sgd = keras.optimizers.SGD(0.05, use_ema=True, ema_overwrite_frequency=2, gradient_accumulation_steps=2)
+        model = mlp(optimizer=sgd, **compiled)
+        model.fit(X, Y, batch_size=11, epochs=4, shuffle=False, verbose=0)
+        return model
+
+    assert_same_weights(trained(jit_compile=True), trained(run_eagerly=True))
 
 
 # Steps that users write
@@ -191,7 +215,7 @@ def test_a_gan_trains_the_same_eagerly_and_compiled():
     for run_eagerly in (False, True):
         gan = Gan()
         loss = keras.losses.BinaryCrossentropy(from_logits=True)
-        gan.compile(keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.01), loss, run_eagerly=run_eagerly)
+        gan.compile(keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.1), loss, run_eagerly=run_eagerly)
         dataset = tf.data.Dataset.from_tensor_slices(X).batch(11)
         histories.append(gan.fit(dataset, epochs=3, verbose=0))
     assert_same_history(*histories, tolerance=1e-4)
@@ -305,7 +329,7 @@ def endless():
 )
 @pytest.mark.filterwarnings("ignore:`shuffle=True` was passed")
 def test_data_of_every_kind_trains_the_same(data):
-    expected, found = mlp(), mlp()
+    expected, found = mlp(run_eagerly=True), mlp(run_eagerly=True)
     options = {"epochs": 2, "shuffle": False, "verbose": 0}
     assert_same_history(found.fit(**data(), **options), expected.fit(X, Y, batch_size=8, **options))
     assert_same_weights(found, expected)
@@ -314,7 +338,7 @@ def test_data_of_every_kind_trains_the_same(data):
 def test_a_dataset_with_validation_and_prediction():
     train = tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(22, seed=1).batch(8).prefetch(2)
     held_out = tf.data.Dataset.from_tensor_slices((X, Y)).batch(5)
-    model = mlp()
+    model = mlp(run_eagerly=True)
     history = model.fit(train, validation_data=held_out, epochs=2, verbose=0).history
     np.testing.assert_allclose(
         [history["val_loss"][-1], history["val_mae"][-1]], model.evaluate(held_out, verbose=0), rtol=1e-6
@@ -326,15 +350,25 @@ def test_a_dataset_with_validation_and_prediction():
         model.fit(train.map(lambda x, y: (x, y, y)), class_weight={0: 1.0}, verbose=0)
 
 
+def test_strings_are_data():
+    layers = [keras.layers.StringLookup(vocabulary=["a", "b"]), keras.layers.Embedding(4, 1, "ones"), keras.layers.Flatten()]
+    model = keras.Sequential([keras.Input((1,), dtype="string"), *layers])
+    model.compile(keras.optimizers.SGD(0.5), "mse")
+    model.fit(np.array([["a"], ["a"]], dtype=object), np.zeros((2, 1)), epochs=20, verbose=0)
+    found = model.predict(tf.constant([["a"], ["b"]]), verbose=0)
+    np.testing.assert_allclose(found, [[0.0], [1.0]], atol=1e-3)
+
+
 def test_inputs_and_outputs_by_name():
     a, b = keras.Input((3,), name="a"), keras.Input((1,), name="b")
     joined = keras.layers.Concatenate()([a, b])
     outputs = {"sum": keras.layers.Dense(1, name="sum")(joined), "copy": keras.layers.Dense(1, name="copy")(joined)}
     model = keras.Model({"a": a, "b": b}, outputs)
-    model.compile("adam", {"sum": "mse", "copy": "mae"}, loss_weights={"sum": 1.0, "copy": 0.5}, metrics={"sum": ["mae"]})
-    history = model.fit({"a": X, "b": Y}, {"sum": Y, "copy": Y}, batch_size=8, verbose=0).history
+    losses, metrics = {"sum": "mse", "copy": "mae"}, {"sum": ["mae"]}
+    model.compile("adam", losses, loss_weights={"sum": 1.0, "copy": 0.5}, metrics=metrics)
+    history = model.fit({"a": X, "b": Y}, {"sum": Y, "copy": Y}, batch_size=11, verbose=0).history
     assert set(history) == {"loss", "sum_loss", "copy_loss", "sum_mae"}
-    assert {name: value.shape for name, value in model.predict({"a": X, "b": Y}, 8, verbose=0).items()} == {
+    assert {name: value.shape for name, value in model.predict({"a": X, "b": Y}, 11, verbose=0).items()} == {
         "sum": (22, 1),
         "copy": (22, 1),
     }
@@ -364,11 +398,11 @@ class Interrupt(keras.callbacks.Callback):
 def test_a_model_is_usable_after_an_interruption(run_eagerly):
     model, other = mlp(run_eagerly=run_eagerly), mlp(run_eagerly=run_eagerly)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y, batch_size=8, shuffle=False, verbose=0, validation_data=(X, Y), callbacks=[Interrupt()])
-    for x, y in batches()[:2]:
+        model.fit(X, Y, batch_size=11, epochs=2, shuffle=False, verbose=0, callbacks=[Interrupt()])
+    for x, y in batches(11):
         other.train_on_batch(x, y)
     assert_same_weights(model, other)
-    options = {"batch_size": 8, "epochs": 2, "shuffle": False, "verbose": 0}
+    options = {"batch_size": 11, "epochs": 2, "shuffle": False, "verbose": 0}
     assert_same_history(model.fit(X, Y, **options), other.fit(X, Y, **options))
 
 
@@ -382,12 +416,32 @@ def test_a_step_that_fails_leaves_the_model_as_it_was():
     model.fit(X, Y, verbose=0)
 
 
+def test_tensorboard_gets_event_files(tmp_path):
+    pytest.importorskip("tensorboardX")
+    from tensorboardX.proto.event_pb2 import Event
+
+    board = keras.callbacks.TensorBoard(tmp_path, histogram_freq=1, write_images=True)
+    mlp(run_eagerly=True).fit(X, Y, epochs=2, validation_data=(X, Y), verbose=0, callbacks=[board])
+    tags = {}
+    for folder in ("train", "validation"):
+        (path,) = (tmp_path / folder).iterdir()
+        data, tags[folder] = path.read_bytes(), set()
+        while data:
+            length = int.from_bytes(data[:8], "little")
+            tags[folder] |= {value.tag for value in Event.FromString(data[12 : 12 + length]).summary.value}
+            data = data[16 + length :]
+    assert {"keras", "epoch_loss", "epoch_mae", "epoch_learning_rate", "sequential/dense/kernel/histogram"} <= {
+        re.sub(r"_\d+", "", tag) for tag in tags["train"]
+    }
+    assert {"epoch_loss", "evaluation_loss_vs_iterations"} <= tags["validation"]
+
+
 @MODES
 def test_the_gradient_monitor_is_a_callback(run_eagerly):
     model = mlp(run_eagerly=run_eagerly)
     monitor = tf.inspect.GradientMonitor(live=False)
-    model.fit(X, Y, batch_size=8, epochs=2, verbose=0, callbacks=[monitor.callback()])
-    assert len(monitor.rows) == 6 * len(model.trainable_variables)
+    model.fit(X, Y, batch_size=11, epochs=2, verbose=0, callbacks=[monitor.callback()])
+    assert len(monitor.rows) == 4 * len(model.trainable_variables)
     assert all(row.update_norm is not None and row.update_norm > 0 for row in monitor.rows)
     assert all((row.norm is None) is not run_eagerly for row in monitor.rows)
     assert "apply" not in vars(model.optimizer)

@@ -75,6 +75,7 @@ MIXED = (
 )
 BOOLEAN = (lambda: (tf.constant([True]), tf.constant([True])), INVALID, "is not in the list of allowed values")
 INTEGER = (lambda: (tf.constant([1]),), INVALID, "is not in the list of allowed values")
+COMPLEX = (lambda: (tf.constant([1j]), tf.constant([1j])), INVALID, "is not in the list of allowed values")
 TEXT = (lambda: (tf.constant(["a"]),), INVALID, "")
 
 # Arithmetic
@@ -108,8 +109,9 @@ RECORDS = [
     unary("sqrt", np.sqrt, between(0.2, 3), complex=True, bad=[INTEGER]),
     unary("rsqrt", lambda x: 1 / np.sqrt(x), between(0.2, 3), complex=True),
     unary("cbrt", np.cbrt, apart_from_zero, bad=[INTEGER]),
-    binary("logaddexp", np.logaddexp),
-    binary("hypot", np.hypot, bad=[MIXED]),
+    binary("logaddexp", np.logaddexp, bad=[MIXED, COMPLEX]),
+    OpRecord("logaddexp", ops.logaddexp, lambda rng: [(np.ones(2), np.ones(2))], np.logaddexp, case="of equals"),
+    binary("hypot", np.hypot, bad=[MIXED, COMPLEX]),
     # Trigonometric and hyperbolic
     unary("sin", np.sin, complex=True, bad=[INTEGER]),
     unary("cos", np.cos, complex=True),

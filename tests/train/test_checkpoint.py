@@ -590,3 +590,28 @@ def test_exponential_moving_averages():
 def test_out_of_scope(name):
     with pytest.raises(AttributeError, match=rf"tf\.train\.{name} is out of scope"):
         getattr(tf.train, name)
+
+
+@pytest.mark.parametrize("follow", [tf.train.Checkpoint, lambda it: tf.train.Checkpoint(it=it)], ids=["root", "name"])
+def test_what_a_traced_function_makes_is_restored_once(follow, tmp_path):
+    """The value is what the first call begins with; it does not come back at every call."""
+    pytest.importorskip("jax")
+
+    def counting():
+        module = tf.Module()
+
+        @tf.function
+        def step():
+            if not hasattr(module, "total"):
+                module.total = tf.Variable(0.0)
+            return module.total.assign_add(1.0).read_value()
+
+        return module, step
+
+    module, step = counting()
+    step(), step()
+    path = follow(module).write(str(tmp_path / "ckpt"))
+    again, step = counting()
+    status = follow(again).read(path)
+    assert [float(step()) for _ in range(3)] == [3.0, 4.0, 5.0]
+    status.assert_consumed()

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.data import structure, threads
+from gradtape.data import ragged, structure, threads
 from gradtape.data.cursor import (
     UNKNOWN_CARDINALITY,
-    Columns,
     Cursor,
     ElementCursor,
     Node,
@@ -289,7 +288,7 @@ class _UnbatchCursor(ElementCursor):
 
 def as_rows(element: Any) -> SequenceCursor:
     """The slices of an element along the first axis."""
-    arrays = [structure._host(leaf) for leaf in nest.flatten(element)]
+    arrays = [structure.column(leaf) for leaf in nest.flatten(element)]
     if not all(array.ndim for array in arrays):
         raise ValueError(
             message(
@@ -306,7 +305,7 @@ def as_rows(element: Any) -> SequenceCursor:
         raise ValueError(
             message(text, received=f"shapes {[array.shape for array in arrays]}", expected="one length along axis 0")
         )
-    return SequenceCursor(np.arange(len(arrays[0])), Columns(element, arrays))
+    return SequenceCursor(np.arange(len(arrays[0])), ragged.columns(element, arrays))
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gradtape.data import structure
+from gradtape.data import ragged, structure
 from gradtape.data.cursor import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -26,6 +26,7 @@ from gradtape.data.cursor import (
     packer,
 )
 from gradtape.errors import InvalidArgumentError, NotFoundError, message, shown
+from gradtape.ops.ragged import RaggedTensor
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor, string_scalar
 from gradtape.values.spec import TensorSpec
@@ -59,7 +60,7 @@ def slices(tensors: Any) -> Rows:
     if not leaves:
         text = "Invalid `element`. `element` should not be empty."
         raise ValueError(message(text, received="nothing", expected="an array, or a nest of arrays of one length"))
-    arrays = [structure._host(leaf) for leaf in leaves]
+    arrays = [structure.column(leaf) for leaf in leaves]
     if not all(array.ndim for array in arrays):
         raise ValueError(
             message(
@@ -77,15 +78,16 @@ def slices(tensors: Any) -> Rows:
                     expected="the same first length in all of them",
                 )
             )
-    return Rows(Columns(element, arrays), len(arrays[0]), structure.sliced(structure.spec_of(element)))
+    return Rows(ragged.columns(element, arrays), len(arrays[0]), structure.sliced(structure.spec_of(element)))
 
 
 def whole(tensors: Any) -> Rows:
     """One element."""
     element = structure.normalize(tensors)
     spec = structure.spec_of(element)
-    arrays = [structure._host(leaf)[np.newaxis] for leaf in nest.flatten(element)]
-    return Rows(Columns(element, arrays), 1, spec)
+    leaves = nest.flatten(element)
+    arrays = [ragged.alone(x) if isinstance(x, RaggedTensor) else structure._host(x)[np.newaxis] for x in leaves]
+    return Rows(ragged.columns(element, arrays), 1, spec)
 
 
 def integers(start: int, stop: int | None, step: int, dtype: Any) -> Rows:

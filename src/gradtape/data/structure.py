@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.data import ragged
 from gradtape.data.cursor import packer
 from gradtape.errors import DataLossError, InvalidArgumentError, dims, message, shown
+from gradtape.ops.ragged import RaggedTensor
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.shape import TensorShape
@@ -57,12 +59,12 @@ def spec_of(element: Any) -> Any:
 
 def sliced(spec: Any) -> Any:
     """The specs of the slices along the first axis."""
-    return nest.map_structure(lambda leaf: TensorSpec(leaf.shape[1:], leaf.dtype), spec)
+    return nest.map_structure(ragged.sliced_spec, spec)
 
 
 def stacked(spec: Any, count: int | None) -> Any:
     """The specs of ``count`` elements stacked."""
-    return nest.map_structure(lambda leaf: TensorSpec(TensorShape([count]).concatenate(leaf.shape), leaf.dtype), spec)
+    return nest.map_structure(lambda leaf: ragged.stacked_spec(leaf, count), spec)
 
 
 def common(first: Any, second: Any) -> Any:
@@ -124,14 +126,18 @@ def leaves_like(structure: Any, given: Any, what: str) -> list:
 # Batches
 
 
-def _hosts(elements: Sequence[Any]) -> tuple[Any, list[list[np.ndarray]]]:
-    """The structure of elements, and for every leaf of it the arrays of all of them."""
+def _hosts(elements: Sequence[Any]) -> tuple[Any, list[list]]:
+    """The structure of elements, and for every leaf of it the arrays of all of them, or the ragged tensors."""
     template = elements[0]
     if type(template) is Tensor:  # the frequent case
         return template, [[element._host() for element in elements]]
     for element in elements[1:]:
         nest.assert_same_structure(template, element)
-    return template, [[_host(leaf) for leaf in leaves] for leaves in zip(*map(nest.flatten, elements))]
+    return template, [[_part(leaf) for leaf in leaves] for leaves in zip(*map(nest.flatten, elements))]
+
+
+def _part(leaf: Any) -> Any:
+    return leaf._host() if isinstance(leaf, Tensor) else leaf if isinstance(leaf, RaggedTensor) else _host(leaf)
 
 
 def _host(leaf: Any) -> np.ndarray:
@@ -146,10 +152,18 @@ def _host(leaf: Any) -> np.ndarray:
     return leaf._host()
 
 
+def column(leaf: Any) -> Any:
+    """A leaf as the array of its rows."""
+    return ragged.RaggedColumn(leaf) if isinstance(leaf, RaggedTensor) else _host(leaf)
+
+
 def stack(elements: Sequence[Any]) -> Any:
     """Elements as one, with a new first axis."""
     template, components = _hosts(elements)
-    return packer(template)([wrap(_stacked(arrays, i)) for i, arrays in enumerate(components)])
+    return packer(template)([
+        ragged.stack(arrays) if isinstance(arrays[0], RaggedTensor) else wrap(_stacked(arrays, i))
+        for i, arrays in enumerate(components)
+    ])  # fmt: skip
 
 
 def _stacked(arrays: list[np.ndarray], component: int) -> np.ndarray:
@@ -253,6 +267,10 @@ def _padding(leaf: TensorSpec, value: Any) -> np.ndarray:
 def pad_and_stack(elements: Sequence[Any], shapes: list[TensorShape], padding: list[np.ndarray]) -> Any:
     """Elements as one, each padded at the end to the given shape; unknown lengths are the longest of the batch."""
     template, components = _hosts(elements)
+    for arrays in components:
+        if isinstance(arrays[0], RaggedTensor):
+            text = "Padded batching of components of type RaggedTensor is not supported."
+            raise TypeError(message(text, fix="batch, or map(lambda x: x.to_tensor()) before"))
     return packer(template)([wrap(_padded(*parts)) for parts in zip(components, shapes, padding)])
 
 

@@ -146,12 +146,12 @@ class Holder:
 
     def _current(self, i: int) -> Any:
         """The value on the device; a copy if somebody else may have it and the program writes over it."""
-        import jax.numpy as jnp
+        from jax import device_put  # jnp.array would compile a program for each shape that it copies
 
         variable = self.variables[i]
         if is_held(variable):
             return variable._held.array(variable)
         tensor = settled(variable)
         if self._read.get(variable._key) is not tensor:
-            return jnp.array(tensor._array, copy=self.donated[i])
-        return jnp.array(self.arrays[i], copy=True) if self.donated[i] else self.arrays[i]
+            return device_put(tensor._array, may_alias=not self.donated[i])
+        return device_put(self.arrays[i], may_alias=False) if self.donated[i] else self.arrays[i]

@@ -31,7 +31,9 @@ RETRACES = 5
 
 def is_due_to_tracing(error: BaseException | None) -> bool:
     """Whether an error says that a number was asked for where there is none yet."""
-    while error is not None:
+    seen = set()  # an error that was raised again may be among its own causes
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         if isinstance(error, Unstageable):
             return True
         if type(error).__module__.startswith("jax") or "Tracer" in str(error):

@@ -200,7 +200,7 @@ class Program:
         import jax.numpy as jnp
 
         with jax.ensure_compile_time_eval():
-            hole = jnp.array(array, copy=True)
+            hole = jax.device_put(array, may_alias=False)
         self._holes[id(hole)] = name, hole
         return jnp.copy(hole)
 

@@ -188,17 +188,15 @@ class State:
 
 
 def _call(function: Callable, arrays: list) -> None:
-    """Call a function with these numbers whenever the program runs, in the order of the program."""
-    from jax.experimental import io_callback
+    from gradtape.xp.jax_host import tell
 
-    io_callback(function, None, *arrays, ordered=True)
+    tell(function, arrays)
 
 
 def _ask(function: Callable, example: np.ndarray, arrays: list) -> Any:
-    """What a function of these numbers answers whenever the program runs: an array like the example."""
-    import jax
+    from gradtape.xp.jax_host import ask
 
-    return jax.pure_callback(function, jax.ShapeDtypeStruct(example.shape, example.dtype), *arrays)
+    return ask(function, example.shape, example.dtype, *arrays)
 
 
 class Tracing(State):
@@ -237,15 +235,27 @@ class Tracing(State):
         self._device = here.device
         super().__enter__()
         staging.inside, staging.draw, staging.is_first = True, self.draw, self.is_first
-        staging.call, staging.ask = _call, _ask
+        staging.call, staging.ask, staging.leave = _call, _ask, self.leave
         here.device = None  # the program decides where it runs
         return self
 
     def __exit__(self, *_: object) -> None:
         staging.inside, staging.draw, staging.is_first = False, None, None
-        staging.call, staging.ask = None, None
+        staging.call, staging.ask, staging.leave = None, None, None
         here.device = self._device
         super().__exit__()
+
+    @contextmanager
+    def leave(self) -> Iterator[None]:
+        """Context manager: outside of this run and of those around it, where variables hold what they held before."""
+        kept, state, device = dict(vars(staging)), _thread.state, here.device
+        vars(staging).clear()
+        _thread.state, here.device = None, self._device
+        try:
+            yield
+        finally:
+            vars(staging).update(kept)
+            _thread.state, here.device = state, device
 
     def begin(self, variable: Variable) -> Tensor:
         array = self.outside(variable)._array

@@ -24,6 +24,7 @@ def load() -> types.ModuleType:
         _refuse_another_backend()
     else:
         _import()
+    importlib.import_module("keras._tf_keras.keras.saving")  # the only part that the package itself does not import
     return importlib.import_module("keras._tf_keras.keras")
 
 

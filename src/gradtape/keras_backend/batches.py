@@ -6,17 +6,26 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 from keras.src import tree
+from keras.src.backend.common import dtypes
 from keras.src.trainers import data_adapters
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
+from keras.src.utils import dataset_utils
 
 from gradtape.data.dataset import Dataset
 from gradtape.errors import message
 from gradtape.keras_backend.variables import convert_to_tensor
 from gradtape.values.composite import Structured
 from gradtape.values.tensor import Tensor
+
+
+def install() -> None:
+    """From now on Keras takes our datasets for tf.data's, and arrays of objects for strings, as TensorFlow does."""
+    dataset_utils.is_tf_dataset = lambda dataset: isinstance(dataset, Dataset)
+    dtypes.PYTHON_DTYPES_MAP[np.dtype(object)] = "string"
 
 
 class Epochs(EpochIterator):

@@ -42,7 +42,7 @@ def scan(
 ) -> tuple[Any, Any]:
     """``carry, y = f(carry, x)`` for each row of ``xs``: the last carry, and the ys stacked."""
     _check_scan(f, xs, length, unroll)
-    xs = tree.map_structure(convert_to_tensor, xs)
+    xs = None if xs is None else tree.map_structure(convert_to_tensor, xs)
     carry = tree.map_structure(convert_to_tensor, init)
     count = int(length) if length is not None else int(tree.flatten(xs)[0].shape[0])
     found = _staged(f, carry, xs, count, reverse)
@@ -50,7 +50,7 @@ def scan(
         return found
     ys = []
     for i in reversed(range(count)) if reverse else range(count):
-        carry, y = f(carry, tree.map_structure(lambda x, i=i: x[i], xs))
+        carry, y = f(carry, None if xs is None else tree.map_structure(lambda x, i=i: x[i], xs))
         ys.append(y)
     if reverse:
         ys.reverse()
@@ -156,6 +156,10 @@ def while_loop(cond: Callable, body: Callable, loop_vars: Any, maximum_iteration
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any) -> Any:
     """``value = body_fun(i, value)`` for ``i`` from ``lower`` to below ``upper``."""
     known = isinstance(lower, int) and isinstance(upper, int)
+    if known and not staging.inside:
+        for i in range(lower, upper):  # a Python number, which bends to the dtype of the value
+            init_val = body_fun(i, init_val)
+        return tree.map_structure(convert_to_tensor, init_val)
     return control_flow.while_loop(
         lambda i, _: i < upper,
         lambda i, value: (i + 1, body_fun(i, value)),

@@ -15,7 +15,7 @@ from gradtape.keras_backend.numpy_promotion import floating, result_type, togeth
 from gradtape.ops import decompositions, elementwise, indexing, matrix, reduce, solvers
 from gradtape.ops import shape as shapes
 from gradtape.tangents.forward import ForwardAccumulator
-from gradtape.values.tensor import Tensor, wrap
+from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 # Factors
 
@@ -23,7 +23,7 @@ from gradtape.values.tensor import Tensor, wrap
 def cholesky(a: Any, upper: bool = False) -> Tensor:
     """The triangular l with l lᴴ = a, or its adjoint."""
     factor = decompositions.cholesky(floating(a))
-    if not factor._is_traced() and np.isnan(np.asarray(factor)).any():
+    if type(factor) is not BatchedTensor and not factor._is_traced() and np.isnan(np.asarray(factor)).any():
         text = "Cholesky decomposition failed. The input might not be a valid positive definite matrix."
         raise ValueError(message(text, fix="add a small multiple of the identity: a + 1e-6 * ops.eye(n)"))
     return shapes.adjoint(factor) if upper else factor
@@ -148,8 +148,7 @@ def _of_columns(equation: Callable, a: Any, b: Any) -> Tensor:
     if b._array.ndim == a._array.ndim - 1:
         return shapes.squeeze(_of_columns(equation, a, shapes.expand_dims(b, axis=-1)), axis=-1)
     outer = np.broadcast_shapes(a._array.shape[:-2], b._array.shape[:-2])
-    whole = (shapes.broadcast_to(x, shape=(*outer, *x._array.shape[-2:])) if x._array.shape[:-2] != outer else x for x in (a, b))
-    return equation(*whole)
+    return equation(*(shapes.broadcast_to(x, shape=(*outer, *x._array.shape[-2:])) for x in (a, b)))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:

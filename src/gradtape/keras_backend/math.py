@@ -46,14 +46,6 @@ def _extreme(kind: str, op: Callable, infinity: float) -> Callable:
 
 
 def _number_of_segments(ids: Tensor) -> int:
-    if ids._is_traced():
-        raise ValueError(
-            message(
-                "Argument `num_segments` must be set in a compiled function. Received: num_segments=None",
-                why="the shape of the result would depend on the values of segment_ids",
-                fix="num_segments=10",
-            )
-        )
     known = np.asarray(ids)
     return int(known.max()) + 1 if known.size else 0
 
@@ -73,13 +65,15 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
-    """Whether fewer than k predictions of a row exceed the target's; a target whose prediction is nan has the last rank."""
+    """Whether fewer than k predictions of a row exceed the target's; never where that is nan, or there is no such class."""
     targets, predictions = convert_to_tensor(targets), floating(predictions)
-    at_target = indexing.take_along_axis(predictions, shapes.expand_dims(targets, axis=-1), axis=-1)
-    lowest = wrap(np.asarray(-np.inf, predictions._array.dtype))
-    at_target = elementwise.where(elementwise.isnan(at_target), lowest, at_target)
+    classes = predictions._array.shape[-1]
+    inside = elementwise.logical_and(elementwise.greater_equal(targets, 0), elementwise.less(targets, classes))
+    index = elementwise.where(inside, targets, elementwise.zeros_like(targets))
+    at_target = indexing.take_along_axis(predictions, shapes.expand_dims(index, axis=-1), axis=-1)
     above = elementwise.cast(elementwise.greater(predictions, at_target), "int32")
-    return elementwise.less(reduce.sum(above, axis=-1), k)
+    known = elementwise.logical_and(inside, elementwise.logical_not(elementwise.isnan(shapes.squeeze(at_target, axis=-1))))
+    return elementwise.logical_and(known, elementwise.less(reduce.sum(above, axis=-1), k))
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -102,7 +102,8 @@ def hard_silu(x: Any) -> Tensor:
 
 
 def hard_tanh(x: Any) -> Tensor:
-    return clip(numeric(x), -1, 1)
+    x = numeric(x)
+    return clip(x, 0 if x._array.dtype.kind == "u" else -1, 1)
 
 
 def sparse_sigmoid(x: Any) -> Tensor:
@@ -163,9 +164,8 @@ def sparsemax(x: Any, axis: int = -1) -> Tensor:
     x = floating(x)
     (axis,) = canonicalize_axes(axis, x._array.ndim)
     falling = shapes.flip(indexing.sort(x, axis=axis), axis=(axis,))
-    ranks = np.arange(1, x._array.shape[axis] + 1, dtype=x._array.dtype)
-    ranks = wrap(ranks.reshape([-1 if i == axis else 1 for i in range(x._array.ndim)]))
-    inside = falling * ranks + 1.0 > reduce.cumsum(falling, axis=axis)
+    ranks = np.arange(1, x._array.shape[axis] + 1).reshape([-1 if i == axis else 1 for i in range(x._array.ndim)])
+    inside = falling * wrap(ranks.astype(x._array.dtype)) + 1.0 > reduce.cumsum(falling, axis=axis)
     count = reduce.sum(elementwise.cast(inside, x.dtype), axis=axis, keepdims=True)
     total = reduce.sum(elementwise.where(inside, falling, elementwise.zeros_like(falling)), axis=axis, keepdims=True)
     return ops.relu(x - (total - 1.0) / count)

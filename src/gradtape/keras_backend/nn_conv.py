@@ -36,6 +36,15 @@ def layout(data_format: str | None, n: int) -> str:
     return f"NC{space}" if standardize_data_format(data_format) == "channels_first" else f"N{space}C"
 
 
+def padding_word(padding: str) -> str:
+    """ "SAME" or "VALID", as our ops spell it."""
+    word = padding.upper()
+    if word not in ("SAME", "VALID"):
+        text = f"Invalid padding '{padding}', must be 'same' or 'valid'."
+        raise ValueError(message(text, received=f"padding={padding!r}"))
+    return word
+
+
 def conv(
     inputs: Any, kernel: Any, strides: Numbers = 1, padding: str = "valid", data_format: str | None = None,
     dilation_rate: Numbers = 1,
@@ -81,7 +90,8 @@ def _convolved(
     strides, dilations = per_axis(strides, n), per_axis(dilations, n)
     shape, size = inputs._array.shape, kernel._array.shape[:-2]
     lengths = shape[2:] if form[1] == "C" else shape[1:-1]
-    if padding.lower() == "valid" and any(m < (k - 1) * d + 1 for m, k, d in zip(lengths, size, dilations)):
+    padding = padding_word(padding)
+    if padding == "VALID" and any(m < (k - 1) * d + 1 for m, k, d in zip(lengths, size, dilations)):
         raise ValueError(
             message(
                 "The convolution operation resulted in an empty output.",
@@ -91,12 +101,13 @@ def _convolved(
             )
         )
     kind = kernel.dtype
-    whole = kind.is_integer and kernel._array.dtype != np.int32  # the sums of narrow integers are wider
-    if whole:
-        inputs, kernel = elementwise.cast(inputs, "int32"), elementwise.cast(kernel, "int32")
-    where = {"strides": strides, "padding": padding.upper(), "dilations": dilations, "data_format": form}
-    out = ops.convolution(inputs, kernel, n, depthwise=depthwise, **where)
-    return elementwise.cast(out, kind) if whole else out
+    other = kind.is_integer and kernel._array.dtype != np.int32
+    if other:  # our ops convolve int32 only; float64 is exact for 53 bits of the 64
+        wide = "float64" if kind.size == 8 else "int32"
+        inputs, kernel = elementwise.cast(inputs, wide), elementwise.cast(kernel, wide)
+    where = {"strides": strides, "padding": padding, "dilations": dilations}
+    out = ops.convolution(inputs, kernel, n, data_format=form, depthwise=depthwise, **where)
+    return elementwise.cast(out, kind) if other else out
 
 
 def conv_transpose(

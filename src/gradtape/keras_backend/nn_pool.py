@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import message
-from gradtape.keras_backend.nn_conv import Numbers, layout, per_axis
+from gradtape.keras_backend.nn_conv import Numbers, layout, padding_word, per_axis
 from gradtape.keras_backend.numpy_promotion import floating, numeric
 from gradtape.ops import conv, indexing, matrix, pool, reduce
 from gradtape.values.tensor import Tensor, wrap
@@ -30,17 +30,15 @@ def average_pool(
 
 
 def _pooled(kind: str, x: Tensor, pool_size: Numbers, strides: Numbers | None, padding: str, data_format: str | None) -> Tensor:
-    if padding not in ("same", "valid"):
-        text = f"Invalid padding '{padding}', must be 'same' or 'valid'."
-        raise ValueError(message(text, received=f"padding={padding!r}"))
+    padding = padding_word(padding)
     n = x._array.ndim - 2
     form, size = layout(data_format, n), per_axis(pool_size, n)
     lengths = x._array.shape[2:] if form[1] == "C" else x._array.shape[1:-1]
-    if padding == "valid" and any(m < k for m, k in zip(lengths, size)):
+    if padding == "VALID" and any(m < k for m, k in zip(lengths, size)):
         text = f"The pooling operation resulted in an empty output: windows of {size} over inputs of shape {x._array.shape}"
         raise ValueError(message(text, expected="inputs at least as long as the windows", fix="padding='same'"))
     strides = size if strides is None else per_axis(strides, n)
-    return pool.pool(x, kind, n, size=size, strides=strides, padding=padding.upper(), data_format=form)
+    return pool.pool(x, kind, n, size=size, strides=strides, padding=padding, data_format=form)
 
 
 # Windows by their number: the i-th of m over a length n reaches from ⌊i n / m⌋ to ⌈(i + 1) n / m⌉. One axis after the other.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -93,11 +94,11 @@ def linspace(
 ) -> Any:
     """num numbers from start to stop; with retstep, also how far apart they are."""
     first, last, kind = _ends(start, stop, dtype)
-    out = _finished(_between(first, last, num, endpoint, axis), kind)
+    out = _finished(_spaced(first, last, num, endpoint, axis, _evenly), kind)
     if not retstep:
         return out
     count = num - 1 if endpoint else num
-    return out, elementwise.divide(elementwise.subtract(last, first), float(count) if count else float("nan"))
+    return out, _finished(elementwise.divide(last - first, float(count) if count else math.nan), result_type(kind, float))
 
 
 def logspace(
@@ -105,42 +106,41 @@ def logspace(
 ) -> Tensor:
     """base to the power of num numbers from start to stop."""
     first, last, kind = _ends(start, stop, dtype)
-    exponents = _between(first, last, num, endpoint, axis)
+    exponents = _spaced(first, last, num, endpoint, axis, _evenly)
     return _finished(elementwise.power(in_dtype(base, exponents.dtype.name), exponents), kind)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
     """num numbers from start to stop, each the same multiple of the one before."""
     first, last, kind = _ends(start, stop, dtype)
-    zero = elementwise.zeros_like(first)
-    exponents = _between(zero, elementwise.ones_like(last), num, endpoint, axis)
-    at = axis + exponents.ndim if axis < 0 else axis
-    first, last = (shape.expand_dims(x, axis=at) for x in _broadcast(first, last))
-    out = elementwise.multiply(first, elementwise.power(elementwise.divide(last, first), exponents))
-    return _finished(out, kind)
+    return _finished(_spaced(first, last, num, endpoint, axis, _by_factors), kind)
+
+
+def _evenly(first: Tensor, last: Tensor, numbers: np.ndarray, count: int) -> Tensor:
+    return first + (last - first) / count * numbers
+
+
+def _by_factors(first: Tensor, last: Tensor, numbers: np.ndarray, count: int) -> Tensor:
+    return first * elementwise.power(last / first, numbers / count)
 
 
 def _ends(start: Any, stop: Any, dtype: Any) -> tuple[Tensor, Tensor, str]:
-    """Both ends in a dtype to compute in, and the dtype of the result."""
-    own = result_type(kind_of(start), kind_of(stop), float)
-    kind = own if dtype is None else standardize_dtype(dtype)
-    first, last = together(start, stop, also=(float, "float32", *(("float64",) if kind == "float64" else ())))
+    """Both ends in double precision, and the dtype of the result."""
+    first, last = together(start, stop, also=("float64",))
+    kind = result_type(kind_of(start), kind_of(stop), float) if dtype is None else standardize_dtype(dtype)
     return first, last, kind
 
 
-def _broadcast(*tensors: Tensor) -> list[Tensor]:
-    target = np.broadcast_shapes(*(x._array.shape for x in tensors))
-    return [_spread(x, target) for x in tensors]
-
-
-def _between(first: Tensor, last: Tensor, num: int, endpoint: bool, axis: int) -> Tensor:
-    """Weighted means of the ends, so that both are met exactly; num of them along a new axis."""
-    first, last = _broadcast(first, last)
-    at = axis + first.ndim + 1 if axis < 0 else axis
-    weights = np.linspace(0, 1, _host(num), endpoint).reshape([-1 if i == at else 1 for i in range(first.ndim + 1)])
-    first, last = (shape.expand_dims(x, axis=at) for x in (first, last))
-    back, forth = (in_dtype(w, first.dtype.name) for w in (1 - weights, weights))
-    return elementwise.add(elementwise.multiply(first, back), elementwise.multiply(last, forth))
+def _spaced(first: Tensor, last: Tensor, num: Any, endpoint: bool, axis: int, between: Callable) -> Tensor:
+    """num values along a new axis, which begin with the first; the last is met exactly, if it is an endpoint."""
+    target = np.broadcast_shapes(first._array.shape, last._array.shape)
+    at = axis + len(target) + 1 if axis < 0 else axis
+    first, last = (shape.expand_dims(_spread(x, target), axis=at) for x in (first, last))
+    num = int(_host(num))
+    numbers = np.arange(num, dtype=np.float64).reshape([-1 if i == at else 1 for i in range(len(target) + 1)])
+    count = num - 1 if endpoint else num
+    out = between(first, last, numbers, max(count, 1))
+    return elementwise.where(numbers == count, last, out) if count else out
 
 
 def _finished(x: Tensor, dtype: str) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from keras.src.backend import config
 
 from gradtape.errors import message
+from gradtape.keras_backend.numpy_logic import signbit
 from gradtape.keras_backend.numpy_promotion import (
     binary,
     floating,
@@ -19,6 +20,7 @@ from gradtape.keras_backend.numpy_promotion import (
     in_dtype,
     kind_of,
     numeric,
+    of_integers,
     result_type,
     tensor,
     together,
@@ -40,11 +42,6 @@ negative = unary(elementwise.negative)
 reciprocal = floating_unary(elementwise.reciprocal)
 
 
-def _of_integers(op: Callable) -> Callable:
-    """What a function makes of two booleans: that of two integers."""
-    return lambda x1, x2: op(numeric(x1), numeric(x2))
-
-
 def _fmod(x: Tensor, y: Tensor) -> Tensor:
     """The remainder with the sign of x."""
     down = elementwise.less(x, elementwise.zeros_like(x))
@@ -53,14 +50,13 @@ def _fmod(x: Tensor, y: Tensor) -> Tensor:
     return elementwise.where(down, elementwise.negative(rest), rest)
 
 
-floor_divide = binary(elementwise.floor_divide, booleans=_of_integers(elementwise.floor_divide))
-mod = binary(elementwise.remainder, booleans=_of_integers(elementwise.remainder))
-fmod = binary(_fmod, booleans=_of_integers(_fmod))
-power = binary(elementwise.power, booleans=_of_integers(elementwise.power))
+floor_divide = binary(elementwise.floor_divide, booleans=of_integers(elementwise.floor_divide))
+mod = binary(elementwise.remainder, booleans=of_integers(elementwise.remainder))
+fmod = binary(_fmod, booleans=of_integers(_fmod))
+power = binary(elementwise.power, booleans=of_integers(elementwise.power))
 
 
-def square(x: Any) -> Tensor:
-    return elementwise.square(numeric(x))
+square = unary(elementwise.square, booleans=of_integers(elementwise.square))
 
 
 # The larger and the smaller
@@ -162,14 +158,13 @@ floor = floating_unary(elementwise.floor)
 ceil = floating_unary(elementwise.ceil)
 
 
-def fabs(x: Any) -> Tensor:
-    return elementwise.abs(floating(x))
+fabs = floating_unary(elementwise.abs)
 
 
 def trunc(x: Any) -> Tensor:
     """x without its fraction."""
     x = tensor(x)
-    if not x.dtype.is_floating:
+    if x.dtype.is_integer or x.dtype.is_bool:
         return x
     down = elementwise.less(x, elementwise.zeros_like(x))
     return elementwise.where(down, elementwise.ceil(x), elementwise.floor(x))
@@ -244,7 +239,7 @@ def angle(x: Any) -> Tensor:
     if x.dtype.is_complex:
         return elementwise.angle(x)
     zero = elementwise.zeros_like(x)
-    turned = elementwise.where(elementwise.less(x, zero), elementwise.add(zero, math.pi), zero)
+    turned = elementwise.where(signbit(x), elementwise.add(zero, math.pi), zero)
     return elementwise.where(elementwise.isnan(x), x, turned)
 
 

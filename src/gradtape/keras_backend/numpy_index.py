@@ -17,6 +17,7 @@ from gradtape.ops.arguments import integers
 from gradtape.ops.cutting import cutting
 from gradtape.ops.nondiff import host
 from gradtape.ops.numpy_functions import one_axis
+from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor, wrap
 
 _PLACES = np.dtype(np.int32)
@@ -161,8 +162,12 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tenso
         raise ValueError(message(f"Unknown side of searchsorted: {side!r}.", expected="'left' or 'right'"))
     if type(row) is Tensor and type(values) is Tensor:
         return _inserted(row, values, side)
-    before = elementwise.less if side == "left" else elementwise.less_equal
-    smaller = before(row, shapes.expand_dims(values, axis=values._array.ndim))
+    value = shapes.expand_dims(values, axis=values._array.ndim)
+    smaller = (elementwise.less if side == "left" else elementwise.less_equal)(row, value)
+    if row._array.dtype in dtypes.TRAINABLE:  # NaN comes after all others
+        last = elementwise.isnan(value)
+        last = elementwise.logical_and(last, elementwise.logical_not(elementwise.isnan(row))) if side == "left" else last
+        smaller = elementwise.logical_or(smaller, last)
     return reduce.sum(elementwise.cast(smaller, "int32"), axis=-1)
 
 
@@ -234,21 +239,55 @@ def unique(
 ) -> Any:
     """The distinct elements (or slices along an axis) in ascending order; with a ``size``, cut or filled up to it."""
     x = tensor(x)
-    known = host(x)
-    at = 0 if axis is None else one_axis(axis, known.ndim)
-    _, first, inverse, counts = np.unique(known, True, True, True, axis=axis, equal_nan=False)
+    if axis is None:
+        source, at = shapes.reshape(x, shape=(-1,)), 0
+    else:
+        source, at = elementwise.identity(x), one_axis(axis, x._array.ndim)  # its gradient is dense
+    if size is not None and axis is None and type(x) is not Tensor and source._array.shape[0]:
+        values, first, inverse, counts = _distinct(source, size, fill_value)
+    else:
+        values, first, inverse, counts = _known_distinct(source, axis, at, size, fill_value)
+    if axis is None:
+        inverse = shapes.reshape(inverse, shape=x._array.shape)
+    asked = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
+    others = [elementwise.cast(found, "int32") for wanted, found in asked if wanted]
+    return (values, *others) if others else values
+
+
+def _known_distinct(x: Tensor, axis: int | None, at: int, size: int | None, fill_value: Any) -> tuple[Tensor, ...]:
+    """The distinct slices, where each is first, which of them each slice is, and how often each occurs."""
+    _, first, inverse, counts = np.unique(host(x), True, True, True, axis=axis, equal_nan=False)
     extra = 0 if size is None else size - first.size
     if extra < 0:
         first, counts = first[:size], counts[:size]
-    source = x if axis is not None else shapes.reshape(x, shape=(-1,))
-    values = indexing.take(elementwise.identity(source), wrap(first), axis=at, batch_dims=0)
+    values = indexing.take(x, wrap(first), axis=at, batch_dims=0)
     if extra > 0:
         first, counts = np.pad(first, (0, extra), constant_values=first[:1].sum()), np.pad(counts, (0, extra))
         values = _filled_up(values, at, extra, fill_value)
-    inverse = inverse.reshape(known.shape if axis is None else -1)
-    asked = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
-    others = [wrap(found.astype(_PLACES)) for wanted, found in asked if wanted]
-    return (values, *others) if others else values
+    return values, wrap(first), wrap(inverse.reshape(-1)), wrap(counts)
+
+
+def _distinct(x: Tensor, size: int, fill_value: Any) -> tuple[Tensor, ...]:
+    """The same for a vector whose values are not known yet: equal ones are neighbours when they are sorted."""
+    length = x._array.shape[0]
+    order = indexing.argsort(x, axis=0)
+    row = indexing.take(x, order, axis=0, batch_dims=0)
+    changes = elementwise.not_equal(*(indexing.getitem(row, index=(part,)) for part in (slice(1, None), slice(-1))))
+    begins = shapes.concatenate(wrap(np.ones(1, bool)), changes, axis=0)
+    group = reduce.cumsum(elementwise.cast(begins, order.dtype), axis=0) - 1
+
+    def of_groups(values: Tensor) -> Tensor:
+        total = indexing.take_transpose(values, group, axis=0, shape=(max(length, size),), batch_dims=0)
+        return indexing.getitem(total, index=(slice(size),))
+
+    counts = of_groups(elementwise.ones_like(order))
+    there = elementwise.greater(counts, 0)
+    smallest = indexing.getitem(order, index=(0,))
+    first = elementwise.where(there, of_groups(elementwise.where(begins, order, 0)), smallest)
+    values = indexing.take(x, first, axis=0, batch_dims=0)
+    if fill_value is not None:
+        values = elementwise.where(there, values, in_dtype(fill_value, x.dtype.name))
+    return values, first, indexing.take_transpose(group, order, axis=0, shape=(length,), batch_dims=0), counts
 
 
 def _filled_up(values: Tensor, axis: int, extra: int, fill_value: Any) -> Tensor:

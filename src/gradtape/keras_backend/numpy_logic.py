@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import message
-from gradtape.keras_backend.numpy_promotion import binary, floating_binary, in_dtype, numeric, tensor, together, unary
+from gradtape.keras_backend.numpy_promotion import binary, matched, numeric, of_integers, tensor, unary
 from gradtape.ops import elementwise, reduce, special
 from gradtape.values.tensor import Tensor
 
@@ -16,25 +16,21 @@ from gradtape.values.tensor import Tensor
 
 equal = binary(elementwise.equal)
 not_equal = binary(elementwise.not_equal)
-less = binary(elementwise.less)
-less_equal = binary(elementwise.less_equal)
-greater = binary(elementwise.greater)
-greater_equal = binary(elementwise.greater_equal)
+less = binary(elementwise.less, booleans=of_integers(elementwise.less))
+less_equal = binary(elementwise.less_equal, booleans=of_integers(elementwise.less_equal))
+greater = binary(elementwise.greater, booleans=of_integers(elementwise.greater))
+greater_equal = binary(elementwise.greater_equal, booleans=of_integers(elementwise.greater_equal))
 
 
 def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Whether |x1 - x2| ≤ atol + rtol · |x2|; infinities are close to themselves alone."""
-    x1, x2 = floating_binary(_pair)(x1, x2)
+    x1, x2 = matched(x1, x2, integers=False)
     near = elementwise.less_equal(elementwise.abs(x1 - x2), atol + rtol * elementwise.abs(x2))
     near = elementwise.logical_and(near, elementwise.isfinite(x2))
     near = elementwise.logical_or(near, elementwise.equal(x1, x2))
     if not equal_nan:
         return near
     return elementwise.logical_or(near, elementwise.logical_and(elementwise.isnan(x1), elementwise.isnan(x2)))
-
-
-def _pair(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-    return x1, x2
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -45,7 +41,8 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
 
 
 def _truth(x: Any) -> Tensor:
-    return in_dtype(x, "bool")
+    x = tensor(x)
+    return elementwise.not_equal(x, elementwise.zeros_like(x)) if x.dtype.is_complex else elementwise.cast(x, "bool")
 
 
 def _logical(op: Callable) -> Callable:
@@ -124,7 +121,7 @@ def _bits(op: Callable, *, booleans: Callable | None = None) -> Callable:
 
 
 def _shift(op: Callable) -> Callable:
-    return _bits(op, booleans=lambda x, y: op(numeric(x), numeric(y)))
+    return _bits(op, booleans=of_integers(op))
 
 
 bitwise_and = _bits(elementwise.bitwise_and)
@@ -147,4 +144,4 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     if x1 is None or x2 is None:
         text = "`x1` and `x2` either both should be `None` or both should have non-None value."
         raise ValueError(message(text, received=f"x1={x1}, x2={x2}"))
-    return elementwise.where(_truth(condition), *together(x1, x2))
+    return elementwise.where(_truth(condition), *matched(x1, x2))

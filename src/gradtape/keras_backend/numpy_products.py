@@ -39,15 +39,17 @@ _promoted_matmul = binary(_matmul, booleans=_of_booleans(_matmul))
 
 def matmul(x1: Any, x2: Any) -> Tensor:
     """The product of matrices, or of vectors, over the last axis of x1 and the last but one of x2."""
-    return _promoted_matmul(*_wide(x1, x2))
+    x1, x2 = tensor(x1), tensor(x2)
+    if x1._array.dtype == _INT8:
+        x1, x2 = _wide(x1, x2)
+    return _promoted_matmul(x1, x2)
 
 
-def _wide(*operands: Any) -> list[Tensor]:
-    """Tensors, and if all are int8, as int32: sums of their products need more bits."""
-    tensors = [tensor(x) for x in operands]
+def _wide(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """If all are int8, as int32: sums of their products need more bits."""
     if any(x._array.dtype != _INT8 for x in tensors):
         return tensors
-    return [elementwise.cast(x, "int32") for x in tensors]
+    return tuple([elementwise.cast(x, "int32") for x in tensors])
 
 
 dot = binary(numpy_products.dot, booleans=_of_booleans(numpy_products.dot))
@@ -68,10 +70,11 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
     """Sums of products by an equation."""
-    tensors = together(*_wide(*operands))
-    if tensors[0]._array.dtype != _BOOL:
-        return numpy_products.einsum(subscripts, *tensors)
-    return elementwise.cast(numpy_products.einsum(subscripts, *map(numeric, tensors)), "bool")
+    tensors = together(*_wide(*map(tensor, operands)))
+    equation = numpy_products.explicit(subscripts, tuple([x._array.ndim for x in tensors]))
+    if tensors[0]._array.dtype is not _BOOL:
+        return contract.einsum(*tensors, equation=equation)
+    return elementwise.cast(contract.einsum(*map(numeric, tensors), equation=equation), "bool")
 
 
 # Products of vectors

@@ -100,20 +100,21 @@ cumprod = _running(reduce.cumprod)
 # Extremes and their places
 
 
-def _extreme(op: Callable, of_booleans: Callable, combine: Callable) -> Callable:
+def _extreme(numbers: tuple[Callable, Callable], truths: tuple[Callable, Callable]) -> Callable:
+    """The extreme over axes: of numbers or truths, by a reduction and the function of two that it consists of."""
+
     def call(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
         x = tensor(x)
-        kind = of_booleans if x._array.dtype.kind == "b" else op
-        if initial is None:
-            return kind(x, axis=axes_of(axis, x), keepdims=keepdims)
-        return combine(kind(x, axis=axes_of(axis, x), keepdims=keepdims), in_dtype(initial, x.dtype.name))
+        over, combine = truths if x._array.dtype.kind == "b" else numbers
+        out = over(x, axis=axes_of(axis, x), keepdims=keepdims)
+        return out if initial is None else combine(out, in_dtype(initial, x.dtype.name))
 
-    call.__name__, call.__doc__ = op.__name__, op.__doc__
+    call.__name__, call.__doc__ = numbers[0].__name__, numbers[0].__doc__
     return call
 
 
-max = _extreme(reduce.max, reduce.any, elementwise.maximum)
-min = _extreme(reduce.min, reduce.all, elementwise.minimum)
+max = _extreme((reduce.max, elementwise.maximum), (reduce.any, elementwise.logical_or))
+min = _extreme((reduce.min, elementwise.minimum), (reduce.all, elementwise.logical_and))
 
 
 def amax(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -285,8 +285,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
     if constant_values is not None and mode != "constant":
         text = f"Argument `constant_values` can only be provided when `mode == 'constant'`. Received: mode={mode}"
         raise ValueError(message(text, fix="leave it out"))
-    rows = pad_width if isinstance(pad_width, int) else [integers(row) for row in pad_width]
-    widths = tuple((int(a), int(b)) for a, b in np.broadcast_to(rows, (x._array.ndim, 2)))
+    table = np.broadcast_to(np.asarray(functions.as_numpy(pad_width)), (x._array.ndim, 2))
+    widths = tuple((int(before), int(after)) for before, after in table)
     if mode in ("constant", "empty"):
         return _framed(x, widths, 0 if constant_values is None else constant_values)
     x = elementwise.identity(x)  # a gather from the source itself would give IndexedSlices
@@ -298,10 +298,13 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
 
 def _framed(x: Tensor, widths: Sequence[tuple[int, int]], value: Any) -> Tensor:
     """A border of one value, which may be a tensor."""
-    if not isinstance(value, Tensor):
+    if isinstance(value, (int, float, complex)):
         return shapes.pad(x, widths=widths, value=value)
+    value = in_dtype(value, x.dtype.name)
+    if value._array.ndim:
+        raise ValueError(message("A border has one value.", received=f"constant_values of shape {value._array.shape}"))
     inside = np.pad(np.ones(x._array.shape, bool), widths)
-    return elementwise.where(inside, shapes.pad(x, widths=widths), in_dtype(value, x.dtype.name))
+    return elementwise.where(inside, shapes.pad(x, widths=widths), value)
 
 
 _STATISTICS: dict[str, Callable] = {"maximum": reduce.max, "minimum": reduce.min, "mean": reduce.mean}

@@ -11,7 +11,7 @@ import numpy as np
 from gradtape.errors import message
 from gradtape.keras_backend.numpy_index import searchsorted
 from gradtape.keras_backend.numpy_promotion import floating, in_dtype, result_type, tensor, together
-from gradtape.keras_backend.numpy_reduce import axes_of, nanmean, with_gaps
+from gradtape.keras_backend.numpy_reduce import axes_of, filled, with_gaps
 from gradtape.ops import contract, conv, elementwise, grids, indexing, reduce, shape, statistics
 from gradtape.ops import numpy_functions as functions
 from gradtape.ops.arguments import integers
@@ -83,23 +83,24 @@ def _quantiles(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: boo
     if method not in _BETWEEN:
         raise ValueError(message(f"Unknown method of quantiles: {method!r}.", expected=f"one of {', '.join(_BETWEEN)}"))
     x = floating(x)
+    if not x._array.size:
+        raise ValueError(message("There is no quantile of nothing.", received=f"shape {x._array.shape}"))
     wide = _wide(x)
     axes = all_axes(axis if axis is None or isinstance(axis, int) else integers(axis), x._array.ndim)
     q = in_dtype(q, wide.dtype.name)
+    if type(q) is Tensor and not ((q._array >= 0) & (q._array <= 1)).all():
+        text = "Quantiles must be in the range [0, 1], percentiles in [0, 100]."
+        raise ValueError(message(text, received=f"shares {q._array}"))
     shares = shape.reshape(q, shape=(-1,))
     rest = tuple(n for i, n in enumerate(x._array.shape) if i not in axes)
     order = (*(i for i in range(x._array.ndim) if i not in axes), *axes)
-    rows = shape.reshape(shape.transpose(wide, axes=order), shape=(*rest, -1)) if x._array.size else _of_nothing(wide)
+    rows = shape.reshape(shape.transpose(wide, axes=order), shape=(*rest, -1))
     out = _at_shares(indexing.sort(rows, axis=len(rest)), shares, _BETWEEN[method], skip)
     if keepdims:
         rest = reduce.kept_shape(x._array.shape, axes)
     last = out._array.ndim - 1
     out = shape.reshape(shape.transpose(out, axes=(last, *range(last))), shape=(*q._array.shape, *rest))
     return _narrow(out, x)
-
-
-def _of_nothing(x: Tensor) -> Tensor:
-    raise ValueError(message("There is no quantile of nothing.", received=f"shape {x._array.shape}"))
 
 
 def _at_shares(rows: Tensor, shares: Tensor, between: Callable, skip: bool) -> Tensor:
@@ -205,7 +206,7 @@ def corrcoef(x: Any) -> Tensor:
 
 
 def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
-    """Sums of products of one vector with the other, moved along it."""
+    """Sums of products of one vector with the other (its conjugate), moved along it."""
     x1, x2 = tensor(x1), tensor(x2)
     if x1._array.ndim != 1 or x2._array.ndim != 1:
         text = "correlate() only support 1-dimensional inputs."
@@ -214,7 +215,7 @@ def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
         raise ValueError(message(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}"))
     kind = result_type(x1.dtype, x2.dtype)
     kind = "float64" if kind == "int64" else result_type(kind, float)
-    x1, x2 = in_dtype(x1, kind), in_dtype(x2, kind)
+    x1, x2 = in_dtype(x1, kind), elementwise.conj(in_dtype(x2, kind))
     swapped = x1._array.shape[0] < x2._array.shape[0]
     long, short = (x2, x1) if swapped else (x1, x2)
     n = short._array.shape[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,7 @@ from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.keras_backend.saving import tell
 from gradtape.keras_backend.variables import convert_to_tensor
+from gradtape.ops.execution import init_scope
 from gradtape.optimizers import gradients
 from gradtape.optimizers.loss_scale import divided
 
@@ -45,6 +47,8 @@ _SLOTS = {
 
 class GradtapeOptimizer(base_optimizer.BaseOptimizer):
     """A base class of all of Keras's optimizers."""
+
+    built: bool
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "learning_rate":  # a property, which sets other attributes if need be
@@ -77,7 +81,7 @@ class GradtapeOptimizer(base_optimizer.BaseOptimizer):
         if trainable_variables is not None:
             trainable_variables = list(trainable_variables)
             if not self.built:
-                with name_scope(self.name, caller=self):
+                with init_scope(), name_scope(self.name, caller=self):  # once, even if it happens while a function is traced
                     self.build(trainable_variables)
                 self.built = True
                 tell(self)
@@ -154,7 +158,9 @@ def _native_on(optimizer: Any) -> native.Optimizer | bool:
     if any(optimizer._overwrite_variable_with_gradient(variable) for variable in variables):
         return False
     kind = native.Adam if name == "AdamW" else getattr(native, name)
-    form = kind(variable_of(optimizer._learning_rate), name=optimizer.name, **{n: getattr(optimizer, n) for n in _options(kind)})
+    form: Any = object.__new__(kind)
+    form.__dict__ |= _template(kind).__dict__ | {option: getattr(optimizer, option) for option in ("name", *_options(kind))}
+    form._learning_rate = variable_of(optimizer._learning_rate)
     columns = list(filter(None, (getattr(optimizer, attribute, None) for attribute in _SLOTS[name])))
     if len(columns) != sum(map(len, form.slots())):
         return False  # an option that needs slots was changed after they were made
@@ -170,6 +176,12 @@ def _native_on(optimizer: Any) -> native.Optimizer | bool:
         form._product = variable_of(optimizer._u_product)
         form._variables.append(form._product)
     return form
+
+
+@functools.cache
+def _template(kind: type) -> native.Optimizer:
+    """An optimizer to make others from without making variables: a step may be traced, where that is not allowed."""
+    return kind()
 
 
 @functools.cache
@@ -248,10 +260,11 @@ def schedule_from_native(schedule: Any) -> LearningRateSchedule:
 
 def install() -> None:
     """Make the classes here bases of Keras's, and let Keras take native optimizers and schedules, and native ones Keras's."""
-    from keras import optimizers as public
     from keras.src import optimizers
     from keras.src.optimizers import loss_scale_optimizer, optimizer
 
+    for name in _SLOTS:
+        _template(getattr(native, name))
     optimizer.BackendOptimizer = GradtapeOptimizer
     optimizer.Optimizer.__bases__ = (GradtapeOptimizer, base_optimizer.BaseOptimizer)
     loss_scale_optimizer.LossScaleOptimizer.__bases__ = (LossScaling, optimizer.Optimizer)
@@ -262,4 +275,4 @@ def install() -> None:
     def get(identifier: Any) -> Any:
         return known(from_native(identifier))
 
-    optimizers.get = public.get = get
+    optimizers.get = sys.modules["keras.optimizers"].get = get  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from keras.src.backend import config
 from keras.src.backend.common import dtypes
 from keras.src.utils import backend_utils, traceback_utils
 
-from gradtape.keras_backend import optimizer, saving, tensorflow_names
+from gradtape.keras_backend import batches, event_files, optimizer, saving, tensorflow_names
 
 _WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
@@ -18,12 +18,14 @@ def apply() -> None:
     config._BACKEND = "gradtape"
     dtypes.BIT64_TO_BIT32_DTYPE.clear()
     dtypes._lattice_result_type = _narrowed(dtypes._lattice_result_type)
-    backend_utils.DynamicBackend.__getattr__ = _of_backend
+    backend_utils.DynamicBackend.__getattr__ = _of_backend(backend_utils.DynamicBackend.__getattr__)
     backend_utils.in_tf_graph = lambda: False  # a layer in a data pipeline runs as everywhere
     traceback_utils.format_argument_value = _argument
     optimizer.install()
     saving.install()
     tensorflow_names.install()
+    batches.install()
+    event_files.install()
 
 
 def _narrowed(result_type: Any) -> Any:
@@ -42,14 +44,15 @@ def _narrowed(result_type: Any) -> Any:
     return found
 
 
-def _of_backend(dynamic: Any, name: str) -> Any:
+def _of_backend(of_another: Any) -> Any:
     """What a layer that runs inside and outside of data pipelines computes with."""
-    from keras.src import backend
 
-    if dynamic._backend == config.backend():
-        return getattr(backend, name)
-    text = f"There is no backend {dynamic._backend!r} beside gradtape."
-    raise AttributeError(text)
+    def found(dynamic: Any, name: str) -> Any:
+        from keras.src import backend
+
+        return getattr(backend, name) if dynamic._backend == config.backend() else of_another(dynamic, name)
+
+    return found
 
 
 def _argument(value: Any) -> str:

@@ -108,9 +108,11 @@ def rnn(
 
 
 def _mask(mask: Any) -> Tensor:
-    """Which steps of which sequence count, (batch, time); a mask by feature counts where any feature does."""
+    """Which steps of which sequence count, (batch, time, 1); a mask by feature counts where any feature does."""
     mask = cast(mask, "bool")
-    return reduce.any(mask, axis=tuple(range(2, mask._array.ndim))) if mask._array.ndim > 2 else mask
+    if mask._array.ndim > 2:
+        mask = reduce.any(mask, axis=tuple(range(2, mask._array.ndim)))
+    return shapes.expand_dims(mask, axis=-1)
 
 
 class _NoOutputAmongStates(Mismatch):
@@ -155,10 +157,10 @@ class _Remembering:
 
 
 def _chosen(counts: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    width = new._array.ndim - counts._array.ndim
-    if width:
-        counts = shapes.expand_dims(counts, axis=tuple(range(-width, 0)))
-    return elementwise.where(counts, new, old)
+    """New where the sequence counts (batch, 1), else old."""
+    if new._array.ndim != 2:
+        counts = shapes.reshape(counts, shape=(-1, *[1] * (new._array.ndim - 1)))
+    return elementwise.where(counts, new, cast(old, new.dtype.name))
 
 
 # LSTM and GRU
@@ -178,7 +180,8 @@ def _projected(inputs: Any, kernel: Any, bias: Tensor | None) -> Tensor:
     return projected if bias is None else elementwise.add(projected, bias)
 
 
-def _thirds_or_quarters(x: Tensor, count: int) -> tuple[Tensor, ...]:
+def _gates(x: Tensor, count: int) -> tuple[Tensor, ...]:
+    """The parts of the last axis that belong to one gate each."""
     units = x._array.shape[-1] // count
     return arrays.split(x, sizes=(units,) * count, axis=x._array.ndim - 1)
 
@@ -197,7 +200,7 @@ def lstm(
 
     def step(row: Any, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         h, c = states
-        i, f, new, o = _thirds_or_quarters(elementwise.add(row[0], contract.matmul(h, recurrent)), 4)
+        i, f, new, o = _gates(elementwise.add(row[0], contract.matmul(h, recurrent)), 4)
         kept = elementwise.multiply(gate(f), c)
         c = elementwise.add(kept, elementwise.multiply(gate(i), activate(new)))
         h = elementwise.multiply(gate(o), activate(c))
@@ -225,12 +228,12 @@ def gru(
 
     def after(h: Tensor, x_z: Tensor, x_r: Tensor, x_h: Tensor) -> tuple[Tensor, Tensor]:
         inner = contract.matmul(h, recurrent)
-        h_z, h_r, h_h = _thirds_or_quarters(inner if own_bias is None else elementwise.add(inner, own_bias), 3)
+        h_z, h_r, h_h = _gates(inner if own_bias is None else elementwise.add(inner, own_bias), 3)
         r = gate(elementwise.add(x_r, h_r))
         return gate(elementwise.add(x_z, h_z)), activate(elementwise.add(x_h, elementwise.multiply(r, h_h)))
 
     def before(h: Tensor, x_z: Tensor, x_r: Tensor, x_h: Tensor) -> tuple[Tensor, Tensor]:
-        h_z, h_r = _thirds_or_quarters(contract.matmul(h, gates), 2)
+        h_z, h_r = _gates(contract.matmul(h, gates), 2)
         r = gate(elementwise.add(x_r, h_r))
         inner = contract.matmul(elementwise.multiply(r, h), candidate)
         return gate(elementwise.add(x_z, h_z)), activate(elementwise.add(x_h, inner))
@@ -241,7 +244,7 @@ def gru(
 
     def step(row: Any, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         (h,) = states
-        z, new = cell(h, *_thirds_or_quarters(row[0], 3))
+        z, new = cell(h, *_gates(row[0], 3))
         h = elementwise.add(elementwise.multiply(z, elementwise.subtract(h, new)), new)
         return h, [h]
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
+import sys
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from keras.src.backend.common import KerasVariable
+from keras.src.backend.common.stateless_scope import in_stateless_scope
+from keras.src.backend.common.variables import register_uninitialized_variable
 from keras.src.ops.operation import Operation
-from keras.src.saving import saving_api, saving_lib
+from keras.src.saving import saving_api, saving_lib, serialization_lib
 from keras.src.saving.keras_saveable import KerasSaveable
 
 from gradtape.errors import message
 from gradtape.ops.execution import init_scope
+from gradtape.values.dtypes import DType
+from gradtape.values.shape import TensorShape
 
 
 def install() -> None:
     """Put the functions here into Keras, once all of it is imported."""
-    from keras import models, saving
-
-    saving_api.load_weights = saving.load_weights = _all_or_nothing(saving_api.load_weights)
-    saving_api.load_model = saving.load_model = models.load_model = _checked(saving_api.load_model)
+    for name, function in {
+        "load_weights": _all_or_nothing(saving_api.load_weights), "load_model": _checked(saving_api.load_model),
+    }.items():  # fmt: skip
+        for module in (saving_api, sys.modules["keras.saving"], sys.modules["keras.models"]):
+            if hasattr(module, name):
+                setattr(module, name, function)
+    # What Keras would ask TensorFlow for: shapes and dtypes in a config are written as lists and names.
+    serialization_lib.tf = types.SimpleNamespace(available=True, TensorShape=TensorShape, DType=DType, TypeSpec=())
     KerasSaveable._deferred = None  # a restored checkpoint that waits for variables not made yet
     KerasSaveable._checkpoint_children = _children
     Operation._post_build = tell  # called when a layer has been built
@@ -68,31 +79,26 @@ def _checked(load: Callable) -> Callable:
 
 
 def _children(saveable: Any) -> dict[str, Any]:
-    """What a checkpoint finds in a layer, model, optimizer or metric: its variables, and what Keras itself saves below it."""
-    found: dict[str, Any] = {"variables": _named(_own_variables(saveable))}
+    """What a checkpoint finds in a layer, model, optimizer or metric: what Keras itself saves below it, and its variables."""
+    found = {name: child for name, child in saving_lib._walk_saveable(saveable) if _is_saved(child)}
     found["seed_generators"] = vars(saveable).get("_seed_generators", ())
-    for name, child in saving_lib._walk_saveable(saveable):
-        if _is_saved(child):
-            found[name] = child
+    for variable in _own_variables(saveable):
+        # The variables of an optimizer by number: their names are made from those of layers, which are numbered anew.
+        label = name = variable.name if saveable._obj_type() != "Optimizer" else "variable"
+        number = 0
+        while name in found:
+            number += 1
+            name = f"{label}~{number}"
+        found[name] = variable
     return found
 
 
 def _own_variables(saveable: Any) -> Iterable[Any]:
-    lists = ("_variables", "_trainable_variables", "_non_trainable_variables")
     if saveable._obj_type() == "Optimizer":
-        lists = lists[:1]  # those it trains are the model's
-    found = [variable for name in lists for variable in vars(saveable).get(name, ())]
-    found += [value for value in vars(saveable).values() if isinstance(value, KerasVariable)]
-    return {id(variable): variable for variable in found}.values()
-
-
-def _named(variables: Iterable[Any]) -> dict[str, Any]:
-    """By name: equal names are numbered."""
-    found: dict[str, Any] = {}
-    for variable in variables:
-        copies = sum(name.partition("~")[0] == variable.name for name in found)
-        found[f"{variable.name}~{copies}" if copies else variable.name] = variable
-    return found
+        return saveable._variables
+    lists = (vars(saveable).get(name, ()) for name in ("_variables", "_trainable_variables", "_non_trainable_variables"))
+    attributes = (value for value in vars(saveable).values() if isinstance(value, KerasVariable))
+    return {id(variable): variable for variable in (*itertools.chain(*lists), *attributes)}.values()
 
 
 def _is_saved(value: Any) -> bool:
@@ -101,8 +107,22 @@ def _is_saved(value: Any) -> bool:
     return isinstance(value, KerasSaveable)
 
 
+class _Later:
+    """Tells when the variables that are created in a `StatelessScope` receive their values, after it."""
+
+    def __init__(self, saveable: Any) -> None:
+        self.saveable = saveable
+
+    def _deferred_initialize(self) -> None:
+        tell(self.saveable)
+
+
 def tell(saveable: Any) -> None:
     """Tell a checkpoint that waits for it that a layer or optimizer has new variables."""
-    if saveable._deferred is not None:
-        with init_scope():  # restored once, even if the layer is built while a function is traced
-            saveable._deferred(saveable)
+    if saveable._deferred is None:
+        return
+    if in_stateless_scope():
+        register_uninitialized_variable(_Later(saveable))
+        return
+    with init_scope():  # restored once, even if the layer is built while a function is traced
+        saveable._deferred(saveable)

@@ -7,7 +7,6 @@ import types
 
 from keras.src.utils import module_utils
 
-import gradtape
 from gradtape.imports import Alias
 
 _SLOT = "keras.src.backend.tensorflow"
@@ -16,7 +15,7 @@ _BACKEND = "gradtape.keras_backend"
 
 def install() -> None:
     """From now on Keras's lazy ``tensorflow`` is gradtape, and its TensorFlow backend is this one."""
-    module_utils.tensorflow.module = gradtape
+    module_utils.tensorflow.module = importlib.import_module("gradtape")
     module_utils.tensorflow._available = True
     Alias(_SLOT, _resolve).install()
 

@@ -9,6 +9,7 @@ import numpy as np
 from keras.src import tree
 from keras.src.backend.common import KerasVariable, global_state, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.common.stateless_scope import get_stateless_scope
 from keras.src.backend.config import floatx
 
 from gradtape import toplevel
@@ -66,13 +67,24 @@ class Variable(KerasVariable, convert.Convertible):
     def _operand(self) -> Tensor:
         state = global_state.GLOBAL_STATE_TRACKER.__dict__  # looked up anew: clear_session replaces it
         if self._value is None or state.get("stateless_scope") is not None:
-            return _tensor(super().value)
+            return _tensor(self._held())
         tensor = self._value._operand()
         scope = state.get("autocast_scope")
         return tensor if scope is None or not self._autocast else scope.maybe_cast(tensor)
 
+    def _held(self) -> Any:
+        """What the variable holds, in a stateless scope what it holds there; zeros while its shape is all that it is asked for.
+
+        Keras would call the initializer at each reading: for a recurrent kernel that is a QR decomposition per time step.
+        """
+        if self._value is not None:
+            return super().value
+        scope = get_stateless_scope()
+        held = None if scope is None else scope.get_current_value(self)
+        return self._maybe_autocast(toplevel.zeros(self._shape, self._dtype) if held is None else held)
+
     def _to_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
-        return convert.convert_to_tensor(_tensor(super().value), dtype)
+        return convert.convert_to_tensor(_tensor(self._held()), dtype)
 
     @property
     def value(self) -> Tensor:

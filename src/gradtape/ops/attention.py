@@ -126,14 +126,17 @@ def dot_product_attention(
 
 
 def _with_bias(query, key, value, bias, allowed, sizes, scale, causal):
-    """Written out, because a bias has a gradient of its own."""
+    """Written out, because a bias has a gradient of its own; half precision in float32 up to the weights."""
     q, k, v = (shape.transpose(x, axes=(0, 2, 1, 3)) for x in (query, key, value))
+    if query.dtype.size == 2:
+        q, k, bias = (elementwise.cast(x, "float32") for x in (q, k, bias))
     scores = (q @ shape.matrix_transpose(k)) * scale + bias
     visible = [allowed[0] > 0] if allowed else []
     visible += [convert_to_tensor(np.tri(*sizes[2:], dtype=bool))] if causal else []
     for part in visible:
         scores = elementwise.where(part, scores, convert_to_tensor(_lowest(scores._array.dtype), scores.dtype))
-    return shape.transpose(nn.softmax(scores, axis=-1) @ v, axes=(0, 2, 1, 3))
+    weights = elementwise.cast(nn.softmax(scores, axis=-1), v.dtype)
+    return shape.transpose(weights @ v, axes=(0, 2, 1, 3))
 
 
 def _same_kind(*given: Any) -> list[Tensor]:

@@ -100,7 +100,14 @@ sqrt = unary("sqrt", "√x", lambda xp, g, out: g / xp.conj(2 * out))  # +inf at
 rsqrt = unary("rsqrt", "1 / √x", lambda xp, g, out: -0.5 * g * xp.conj(out * out * out))
 
 
+def _of_real_floats(function, dtype):
+    """Refuse what NumPy would take and answer with other numbers."""
+    if dtype.kind in "biuc":
+        raise function.op.not_allowed(dtype)
+
+
 def _cbrt(xp, x):
+    _of_real_floats(cbrt, xp.dtype(x))
     root = xp.sign(x) * xp.power(xp.abs(x), xp.ones_like(x) / 3)
     return xp.where(xp.equal(x, xp.zeros_like(x)), x, root)  # the root of -0 is -0
 
@@ -109,13 +116,14 @@ cbrt = unary("cbrt", "∛x, negative for negative x", derivative=lambda xp, out:
 
 
 def _difference(xp, x, y):
-    """x - y, and 0 where they are equal, infinities too."""
-    return xp.where(xp.equal(x, y), xp.zeros_like(x), x - y)
+    """x - y, and 0 where they are the same infinity."""
+    return xp.where(xp.logical_and(xp.isinf(x), xp.equal(x, y)), xp.zeros_like(x), x - y)
 
 
 @op(elementwise=True, closed=True)
 def logaddexp(xp, x, y):
     """log(eˣ + eʸ), without overflow."""
+    _of_real_floats(logaddexp, xp.dtype(x))
     return xp.maximum(x, y) + xp.log1p(xp.exp(-xp.abs(_difference(xp, x, y))))
 
 
@@ -128,6 +136,7 @@ logaddexp.vjp(
 @op(elementwise=True, closed=True)
 def hypot(xp, x, y):
     """√(x² + y²), without overflow."""
+    _of_real_floats(hypot, xp.dtype(x))
     infinite = xp.logical_or(xp.isinf(x), xp.isinf(y))  # also beside a nan
     top = xp.where(infinite, xp.abs(xp.where(xp.isinf(x), x, y)), xp.maximum(xp.abs(x), xp.abs(y)))
     plain = xp.logical_and(xp.isfinite(top), xp.greater(top, xp.zeros_like(top)))
@@ -175,8 +184,7 @@ digamma = unary("digamma", "derivative of lgamma", derivative=lambda xp, x: xp.p
 @op
 def polygamma(xp, x, *, n):
     """The (n+1)-th derivative of lgamma."""
-    if xp.dtype(x).kind in "biuc":
-        raise polygamma.op.not_allowed(xp.dtype(x))
+    _of_real_floats(polygamma, xp.dtype(x))
     return xp.polygamma(x, n=n)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from gradtape.core import callsite
@@ -30,6 +31,7 @@ class _Staging(threading.local):
     draw: Any = None  # while inside: ``draw(thunk)`` makes what the thunk gives anew at every call an input of the program
     call: Any = None  # while inside: ``call(function, arrays)`` calls it with the numbers whenever the program runs, in order
     ask: Any = None  # while inside: ``ask(function, example, arrays)`` is what it answers to the numbers, like the example
+    leave: Any = None  # while inside: ``with leave():`` is outside of the function, and runs once
     is_first: Any = None  # while inside: ``is_first(variable, array)``: is it what the variable held when the call began
     control: Any = None  # the module that makes loops and branches parts of a program
 
@@ -72,9 +74,11 @@ def control_dependencies(control_inputs: Any) -> Any:
     return contextlib.nullcontext()
 
 
-def init_scope() -> Any:
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
     """Context manager: outside of every compiled function, and unseen by tapes."""
-    return suspended()
+    with suspended(), staging.leave() if staging.inside else contextlib.nullcontext():
+        yield
 
 
 def get_current_name_scope() -> str:

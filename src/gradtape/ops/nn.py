@@ -298,15 +298,16 @@ cross_entropy.vjp(
 def sparse_cross_entropy(xp, x, labels):
     """-x at the label's index on the last axis, for log-probabilities x."""
     last = len(xp.shape(x)) - 1
-    _check_labels(labels, xp.shape(x)[last])
+    labels = _checked_labels(xp, labels, xp.shape(x)[last])
     return -xp.squeeze(xp.take_along_axis(x, xp.expand_dims(labels, axis=last), axis=last), axis=(last,))
 
 
-def _check_labels(labels: Any, classes: int) -> None:
-    if not isinstance(labels, np.ndarray) or not labels.size:  # traced labels cannot be looked at
-        return
-    if labels.min() >= 0 and labels.max() < classes:
-        return
+def _checked_labels(xp: Any, labels: Any, classes: int) -> Any:
+    """The labels. Traced ones cannot be looked at: a negative one, which would count from the end, is moved beyond it: nan."""
+    if not isinstance(labels, np.ndarray):
+        return xp.where(labels < 0, xp.full(shape=(), value=classes, dtype=xp.dtype(labels)), labels)
+    if not labels.size or (labels.min() >= 0 and labels.max() < classes):
+        return labels
     worst = labels[(labels < 0) | (labels >= classes)].flat[0]
     shown = " ".join(map(str, labels.ravel()[:32])) + (" …" if labels.size > 32 else "")
     raise InvalidArgumentError(

@@ -21,6 +21,8 @@ def axes_of(axes: Any) -> tuple[int, ...] | None:
     """Axes as a tuple, from an int, list, array or tensor; None stays."""
     if axes is None:
         return None
+    if isinstance(axes, (list, tuple)) and all(type(a) is int for a in axes):
+        return tuple(axes)
     array = np.asarray(convert_to_tensor(axes, dtype_hint=dtypes.int32))
     return tuple(int(a) for a in array.reshape(-1))
 

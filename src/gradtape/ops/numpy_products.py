@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,11 @@ def einsum(*operands: Any) -> Tensor:
     if not isinstance(subscripts, str):
         raise Leaves
     arrays = common(arrays)
-    return contract.einsum(*arrays, equation=_explicit(subscripts, [x.ndim for x in arrays]))
+    return contract.einsum(*arrays, equation=explicit(subscripts, tuple([x.ndim for x in arrays])))
 
 
-def _explicit(subscripts: str, ranks: list[int]) -> str:
+@lru_cache(1024)
+def explicit(subscripts: str, ranks: tuple[int, ...]) -> str:
     """The equation with its output written out and letters for every ellipsis."""
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")

@@ -81,10 +81,11 @@ def _map_fn(fn: Callable, elems: RaggedTensor, signature: Any) -> Any:
         return shape.stack(*map(convert_to_tensor, rows), axis=0)
     if not rows:
         return elems
-    if any(not isinstance(row, RaggedTensor) and not convert_to_tensor(row)._array.ndim for row in rows):
-        text = "Ragged values must have rank >= 1; the function gave scalars [Op:RaggedTensorFromVariant]"
-        raise InvalidArgumentError(message(text, fix="fn_output_signature=tf.float32 (the dtype of the results)"))
-    return ragged_shape.stack(rows)
+    for at, row in enumerate(rows):
+        if not isinstance(row, RaggedTensor) and not convert_to_tensor(row)._array.ndim:
+            text = f"Ragged values must have rank >= 1; encoded scalar element at index {at} [Op:RaggedTensorFromVariant]"
+            raise InvalidArgumentError(message(text, fix="fn_output_signature=tf.float32 (the dtype of the results)"))
+    return ragged_shape.stack(rows).with_row_splits_dtype(elems.row_splits.dtype)
 
 
 def _embedding_lookup(params: Any, ids: RaggedTensor, max_norm: float | None = None, name: str | None = None) -> RaggedTensor:
@@ -106,4 +107,3 @@ FUNCTIONS: dict[str, Callable] = {
     "rank": _rank,
     "where": _where,
 }  # fmt: skip
-

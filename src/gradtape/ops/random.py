@@ -378,11 +378,15 @@ def _refused(label: str, sample: np.ndarray, parameter: Tensor) -> Tensor:
     return record_custom(label, refuse, placed(wrap(sample)), [parameter], [])
 
 
-def _per_parameter(sample: Any, source: Source, leading: tuple[int, ...], parameter: np.ndarray) -> np.ndarray:
+def _per_parameter(sample: Any, source: Source, leading: tuple[int, ...], parameter: Any, name: str) -> Any:
     """``leading`` samples for each element of a parameter array, all samples of one element in a row of the stream."""
     number, wide = math.prod(leading), parameter.astype(np.float64).reshape(-1)
-    draw = _by_python(lambda key, counter: sample(key, counter, np.repeat(wide, number)))
-    drawn = source(draw, _reserved((number, wide.size)))
+
+    def draw(key: int, counter: int, each: np.ndarray) -> np.ndarray:
+        _positive(each, name)
+        return sample(key, counter, np.repeat(each, number))
+
+    drawn = source(_by_python(draw, wide), _reserved((number, wide.size)))
     return drawn.reshape(wide.size, number).T.reshape((*leading, *parameter.shape))
 
 
@@ -400,9 +404,9 @@ def gamma_from(source: Source, shape: Any, alpha: Any, beta: Any, dtype: Any) ->
     concentration = _parameter(alpha, kind, "alpha")
     rate = _parameter(1.0 if beta is None else beta, kind, "beta")
     _floating(kind)
-    _positive(concentration._array, "alpha")
-    full = np.broadcast_to(concentration._array, np.broadcast_shapes(concentration._array.shape, rate._array.shape))
-    drawn = _per_parameter(rejection.gamma, source, leading, full).astype(kind.numpy)
+    size, array = np.broadcast_shapes(concentration._array.shape, rate._array.shape), concentration._array
+    full = philox.namespace(array).broadcast_to(array, shape=size)
+    drawn = _per_parameter(rejection.gamma, source, leading, full, "alpha").astype(kind.numpy)
     samples = elementwise.divide(gamma_sample(concentration, wrap(drawn)), rate)
     return elementwise.maximum(samples, wrap(np.asarray(kind._limits.tiny, kind.numpy)))  # 0 has density 0, and no logarithm
 
@@ -415,8 +419,7 @@ def poisson_from(source: Source, shape: Any, lam: Any, dtype: Any) -> tuple[np.n
         raise accepted(kind, SAMPLED)
     rate = lam if isinstance(lam, (Tensor, Variable)) else convert_to_tensor(lam, kind if kind.is_floating else dtypes.float32)
     rate = convert_to_tensor(rate)
-    _positive(rate._array, "lam")
-    return _per_parameter(rejection.poisson, source, leading, rate._array).astype(kind.numpy), rate
+    return _per_parameter(rejection.poisson, source, leading, rate._array, "lam").astype(kind.numpy), rate
 
 
 def binomial_from(source: Source, shape: Any, counts: Any, probs: Any, dtype: Any) -> Tensor:
@@ -535,13 +538,17 @@ def stateless_source(seed: Any) -> Source:
     return lambda sample, blocks: sample(*stream)
 
 
-def _by_python(sample: Sample) -> Sample:
-    """A sample of a stream that has to be known: of a traced one, the program asks Python for it."""
+def _by_python(sample: Callable, *parameters: Any) -> Sample:
+    """``sample(key, counter, *parameters)``, which needs the numbers: where it is not known yet, a program asks Python."""
 
     def draw(key: Any, counter: int) -> Any:
-        if not isinstance(key, philox.Traced):
-            return sample(key, counter)
-        return staging.ask(lambda seed: sample(*philox.scrambled(*map(int, np.asarray(seed)))), sample(0, 0), [key.seed])
+        traced = isinstance(key, philox.Traced)
+        if not traced and all(isinstance(p, np.ndarray) for p in parameters):
+            return sample(key, counter, *parameters)
+        seed = key.seed if traced else np.zeros(2, np.uint32)
+        stream = lambda words: philox.scrambled(*map(int, words)) if traced else (key, counter)
+        example = sample(0, 0, *(np.ones(p.shape, p.dtype) for p in parameters))
+        return staging.ask(lambda words, *known: sample(*stream(words), *known), example, [seed, *parameters])
 
     return draw
 

@@ -80,7 +80,7 @@ def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any =
 def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32) -> Tensor:
     """Samples of Gamma(alpha, rate beta) whose shape is ``shape``, as a function of the seed."""
     size = lengths_of(shape)
-    parts = [np.shape(np.asarray(convert_to_tensor(p))) for p in (alpha, beta) if p is not None]
+    parts = [convert_to_tensor(p)._array.shape for p in (alpha, beta) if p is not None]
     tail = np.broadcast_shapes(*parts)
     return _fill(lambda lead: gamma_from(stateless_source(seed), lead, alpha, beta, dtype), size, tail)
 
@@ -88,7 +88,7 @@ def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: 
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32) -> Tensor:
     """Samples of Poisson(lam) whose shape is ``shape``, as a function of the seed."""
     size = lengths_of(shape)
-    tail = np.shape(np.asarray(convert_to_tensor(lam)))
+    tail = convert_to_tensor(lam)._array.shape
     return _fill(lambda lead: placed(wrap(poisson_from(stateless_source(seed), lead, lam, dtype)[0])), size, tail)
 
 

@@ -109,7 +109,8 @@ def _steps(optimizer: Any) -> Tensor:
 def _accumulated(optimizer: Any, gs: list[Tensor], variables: list[Variable]) -> tuple[list[Tensor], Tensor]:
     """The means of the gradients so far, and whether this call applies them."""
     steps = optimizer.gradient_accumulation_steps
-    due = xp.equal((optimizer._iterations._operand() + 1) % steps, wrap(np.zeros((), np.int64)))
+    iterations = optimizer._iterations._operand()
+    due = xp.equal((iterations + 1) % steps, _number(0, iterations))
     accumulators = {v._key: a for v, a in zip(optimizer._trainable, optimizer._accumulators)}
     totals = {v._key: accumulators[v._key]._operand() + g for g, v in zip(gs, variables)}
     for key, accumulator in accumulators.items():
@@ -120,7 +121,7 @@ def _accumulated(optimizer: Any, gs: list[Tensor], variables: list[Variable]) ->
 
 def _average(optimizer: Any) -> None:
     step = _steps(optimizer)
-    first = xp.equal(step, wrap(np.zeros((), np.int64)))
+    first = xp.equal(step, _number(0, step))
     frequency = optimizer.ema_overwrite_frequency
     for variable, average in zip(optimizer._trainable, optimizer._averages):
         p = variable._operand()
@@ -128,7 +129,7 @@ def _average(optimizer: Any) -> None:
         mean = momentum * average._operand() + (_number(1, p) - momentum) * p
         average._put(mean._array)
         if frequency:
-            due = xp.equal((step + 1) % frequency, wrap(np.zeros((), np.int64)))
+            due = xp.equal((step + 1) % frequency, _number(0, step))
             variable._put(xp.where(due, mean, p)._array)
 
 

@@ -112,7 +112,8 @@ class LossScale:
         if whole and staging.inside:  # variables of the optimizer are made outside of the branch
             self.inner_optimizer.build([v for _, v in pairs])
         finite = [_finite(pair[0]) for pair in pairs if isinstance(pair, (tuple, list)) and pair]
-        cond(reduce.all(shape.stack(*finite, axis=0)) if finite else True, lambda: self._apply(pairs, scaled and whole), self._skip)
+        all_finite = reduce.all(shape.stack(*finite, axis=0)) if finite else True
+        cond(all_finite, lambda: self._apply(pairs, scaled and whole), self._skip)
         return self.inner_optimizer.iterations
 
     def _skip(self) -> None:

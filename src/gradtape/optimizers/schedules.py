@@ -21,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class LearningRateSchedule(metaclass=ABCMeta):
+class LearningRateSchedule(metaclass=ABCMeta):  # noqa: B024 - for `register`
     """Base of all schedules; your own may define ``__call__(step)``, and ``get_config`` if it should be saved.
 
     Keras's are registered with it when Keras is loaded, so that optimizers here take either kind.

@@ -36,7 +36,10 @@ class SGD(Optimizer):
             raise ValueError(message(text, received=f"momentum={momentum!r}", expected="0 to 1: 0.9 is usual"))
         self.momentum = momentum
         self.nesterov = nesterov
-        self.row_wise = not momentum
+
+    @property
+    def row_wise(self) -> bool:  # type: ignore[override]
+        return not self.momentum
 
     def slots(self) -> list[dict[str, float]]:
         return [{"momentum": 0.0}] if self.momentum else []

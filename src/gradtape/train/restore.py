@@ -12,9 +12,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradtape.core.context import suspended
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, message
+from gradtape.ops.execution import init_scope
 from gradtape.optimizers.base import Optimizer
 from gradtape.train import objects
 from gradtape.train.objects import Node
@@ -93,7 +93,7 @@ class Restoration:
             self.number_of, self.live = before
             self.leftovers.expected = True  # the error says more
             raise
-        with suspended():
+        with init_scope():  # where a function is traced, what it has just made begins with these values
             for assign in assignments:
                 assign()
         self.leftovers.resolved.update(self.live)
@@ -178,11 +178,12 @@ class Restoration:
 
     def _wait(self, number: int, value: Any) -> None:
         """Ask a module or an optimizer to say when it gets what it lacks."""
-        if not hasattr(type(value), "_deferred"):
-            return
         saved = self.index.objects[number]
         below = [*saved.get("children", {}).values(), *(slot["object"] for slot in saved.get("slots", ()))]
-        value.__dict__["_deferred"] = Deferred(self, number) if any(n not in self.live for n in below) else None
+        waiting = Deferred(self, number) if any(n not in self.live for n in below) else None
+        for owner in (value, getattr(value, "_root", None)):  # a checkpoint's root has the same children as the checkpoint
+            if hasattr(type(owner), "_deferred"):
+                owner.__dict__["_deferred"] = waiting
 
     # Reporting
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradtape.xp import attention as _attention
 from gradtape.xp.numpy_conv import conv, conv_filter, conv_input, windows, windows_transpose
+from gradtape.xp.numpy_einsum import einsum_of_two as _einsum_of_two
 from gradtape.xp.numpy_fourier import fft, ifft, irfft, rfft
 from gradtape.xp.numpy_linalg import (
     cholesky, eig, eigh, eigvals, eigvalsh, expm, inv, logm, lu, pinv, qr, slogdet, solve, sqrtm, svd, svdvals,
@@ -460,7 +461,7 @@ def einsum(*xs, equation):
         import opt_einsum
 
         return np.asarray(opt_einsum.contract(equation, *xs))
-    return np.einsum(equation, *xs, optimize=len(xs) == 2)
+    return _einsum_of_two(*xs, equation) if len(xs) == 2 else np.einsum(equation, *xs)
 
 
 # Creation
