@@ -3,6 +3,7 @@
     python tools/keras_suite.py                                         # all of it: an hour
     python tools/keras_suite.py keras/src/ops/nn_test.py -k relu -x     # paths inside Keras, and any options of pytest
     python tools/keras_suite.py --on jax keras/src/ops/nn_test.py       # the same tests on Keras's own jax backend
+    python tools/keras_suite.py --as-tensorflow                         # with the modules that import TensorFlow: they get us
     python tools/keras_suite.py --sample 0.01 --part 1/4                # some tests, the same every time
     python tools/keras_suite.py --record-jax                            # which tests pass on jax: what we are measured by
 
@@ -169,7 +170,7 @@ def run(arguments: list[str], backend: str, outcomes: Path | None, listed: list[
 def everything() -> list[str]:
     """All but the ready-made networks, whose tests download weights."""
     ignored = site_packages() / "keras" / "src" / "applications"
-    return ["keras/src", f"--ignore={ignored}", "--continue-on-collection-errors", "--tb=no"]
+    return ["keras/src", f"--ignore={ignored}", "--tb=no"]
 
 
 def parse(arguments: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
@@ -177,6 +178,7 @@ def parse(arguments: list[str] | None) -> tuple[argparse.Namespace, list[str]]:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--on", default="gradtape", help="the backend: gradtape, or one of Keras's own")
+    parser.add_argument("--as-tensorflow", action="store_true", help="gradtape answers to the name tensorflow, too")
     parser.add_argument("--record-jax", action="store_true", help="write the list of tests that pass on jax")
     parser.add_argument("--sample", type=float, help="the share of the tests that pass on jax to run")
     parser.add_argument("--part", default="1/1", help="of the sample: 2/4 is the second of four parts")
@@ -198,6 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = sample(expected, options.sample)
         listed = expected = chosen[(part - 1) * len(chosen) // parts : part * len(chosen) // parts]
         rest = sorted({test.partition("::")[0] for test in listed}) + rest
+    rest += ["--keras-as-tensorflow"] if options.as_tensorflow else []
     results = run(everything() + rest if whole else rest, options.on, outcomes, listed)
     if some:
         expected = sorted(set(expected) & {each.test for each in results})

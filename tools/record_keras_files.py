@@ -3,6 +3,8 @@
     KERAS_BACKEND=jax python tools/record_keras_files.py                  # records tests/goldens/keras: files, and results
     python tools/record_keras_files.py --write FOLDER                     # the same files, written on gradtape
     KERAS_BACKEND=jax python tools/record_keras_files.py --check FOLDER   # do they load there, with equal results?
+
+What was recorded is compared in tests/keras/test_keras_saving.py, which needs neither jax nor a second Keras.
 """
 
 import argparse

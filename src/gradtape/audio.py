@@ -17,7 +17,7 @@ def decode_wav(
     """The samples of a 16-bit WAV file, (samples, channels) between -1 and 1, and the number of them in a second.
 
     >>> audio, rate = tf.audio.decode_wav(tf.audio.encode_wav([[0.0], [0.5], [-1.0]], 8000))
-    >>> audio.numpy().ravel(), rate.numpy()
+    >>> audio.numpy().ravel(), int(rate)
     (array([ 0. ,  0.5, -1. ], dtype=float32), 8000)
     """
     return _audio.decode_wav(contents, desired_channels, desired_samples)

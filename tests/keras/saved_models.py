@@ -83,7 +83,7 @@ def optimizer(keras: Any, name: str) -> Any:
 
 def trained(keras: Any, name: str) -> Any:
     """A compiled model after three steps."""
-    keras.backend.clear_session()
+    keras.backend.clear_session(free_memory=False)
     keras.utils.set_random_seed(7)
     model = MODELS[name](keras)
     model.compile(optimizer=optimizer(keras, name), loss="mse", run_eagerly=keras.backend.backend() == "gradtape")

@@ -79,6 +79,28 @@ def test_compiled_equals_eager(make):
     agree(eager, compiled, 2e-6)
 
 
+class Returning(keras.optimizers.Optimizer):
+    """Goes half the way back to where the variable began."""
+
+    def build(self, variables):
+        super().build(variables)
+        self.starts = self.add_optimizer_variables(variables, "start")
+        for start, variable in zip(self.starts, variables):
+            self.assign(start, variable)
+
+    def update_step(self, gradient, variable, learning_rate):
+        start = self.starts[self._get_variable_index(variable)]
+        self.assign(variable, (variable + start) / 2.0 + gradient)
+
+
+@pytest.mark.parametrize("wrap", [lambda optimizer: optimizer, keras.optimizers.LossScaleOptimizer], ids=["plain", "scaled"])
+def test_what_build_assigns_is_assigned_once(wrap):
+    pytest.importorskip("jax")
+    v, optimizer = keras.Variable(4.0), wrap(Returning(0.1))
+    step = tf.function(lambda g: optimizer.apply([optimizer.scale_loss(g)], [v]) or v.value)
+    assert [float(step(tf.constant(2.0))) for _ in range(3)] == [6.0, 7.0, 7.5]
+
+
 def test_a_step_runs_no_python_of_keras_per_variable(monkeypatch):
     variables = [keras.Variable(np.ones(3, "float32")) for _ in range(3)]
     optimizer = keras.optimizers.Adam(0.1)
@@ -264,3 +286,17 @@ def test_weight_decay_is_left_out_where_the_native_one_leaves_it_out():
     made, w = keras.optimizers.get(native), keras.Variable(2.0)
     made.apply_gradients([(tf.constant(0.0), x) for x in (v, bias, w)])
     assert [float(x.numpy()) for x in (v, bias, w)] == [2.0, 2.0, 1.0]
+
+
+def test_a_nan_stops_the_step_where_numbers_are_checked():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(optimizer="adam", loss="mse", run_eagerly=True)
+    before = [v.numpy() for v in model.weights]
+    tf.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(errors.InvalidArgumentError, match=r"(?s)Infinity or NaN.*Tensor had NaN values"):
+            model.train_on_batch(np.full((2, 2), np.nan), np.ones((2, 1)))
+    finally:
+        tf.debugging.disable_check_numerics()
+    for value, variable in zip(before, model.weights, strict=True):
+        np.testing.assert_array_equal(value, variable.numpy())

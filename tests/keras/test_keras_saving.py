@@ -38,7 +38,7 @@ def contents(file):
 
 @pytest.fixture(autouse=True)
 def _names_begin_anew():
-    keras.backend.clear_session()
+    keras.backend.clear_session(free_memory=False)
     saved_models.custom_layer(keras)
 
 

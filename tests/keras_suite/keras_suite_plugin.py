@@ -19,6 +19,11 @@ sys.modules["conftest"] = sys.modules[__name__]
 
 SECONDS_PER_TEST = 300
 ADDRESS = re.compile(r"at0x[0-9a-f]+")
+# They differentiate in the way of the backend, by its name, or else not at all. Our way is TensorFlow's: a tape.
+WITH_A_TAPE = re.compile(
+    r"::test_(custom_gradient|divide_no_nan_gradients|einsum_custom_ops_for_tensorflow|fake_quant_with_min_max_vars"
+    r"|quantize_float8$)"
+)
 ABSENT_PACKAGE = re.compile(r"No module named '(\w+)|requires the '?([\w-]+)'? (?:module|package)|`pip install ([\w-]+)`")
 
 
@@ -31,13 +36,18 @@ def skip_if_backend(given: str, reason: str) -> pytest.MarkDecorator:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("Keras's suite")
     group.addoption("--keras-on", default="gradtape", help="the backend to be tested")
+    group.addoption("--keras-as-tensorflow", action="store_true", help="gradtape takes TensorFlow's name, too")
     group.addoption("--keras-listed", type=Path, help="a file of test ids: run no others")
     group.addoption("--keras-outcomes", type=Path, help="the file for the outcomes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.keras_on == "gradtape":
-        import gradtape.keras  # noqa: F401  from here on Keras computes on gradtape
+        import gradtape
+        import gradtape.keras  # from here on Keras computes on gradtape
+
+        if config.option.keras_as_tensorflow:
+            gradtape.install_as_tensorflow()
     if config.option.keras_outcomes and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Outcomes(config.option.keras_outcomes))
 
@@ -54,6 +64,8 @@ def rename(item: pytest.Item, name: str) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if config.option.keras_on == "gradtape" and WITH_A_TAPE.search(item.nodeid):
+            item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "skipif"]
         if ADDRESS.search(item.nodeid):  # it would be another test in every process
             rename(item, ADDRESS.sub("at0x", item.nodeid))
     if config.option.keras_listed:
@@ -73,6 +85,28 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[Any]:
         return (yield)
     finally:
         config._BACKEND = name
+
+
+class CalledTensorFlow:
+    """Keras's backend as a test sees it that is to take the branch for TensorFlow; Keras itself sees what it always sees."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def backend(self) -> str:
+        return "tensorflow"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+
+@pytest.fixture(autouse=True)
+def _a_tape_is_tensorflows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.config.option.keras_on == "gradtape" and WITH_A_TAPE.search(request.node.nodeid):
+        import gradtape
+
+        monkeypatch.setitem(sys.modules, "tensorflow", gradtape)
+        monkeypatch.setattr(request.module, "backend", CalledTensorFlow(request.module.backend))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -122,11 +156,16 @@ def outcome_of(report: pytest.TestReport | pytest.CollectReport) -> tuple[str, s
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
         return "skipped", one_line(reason.removeprefix("Skipped: "))
     crash = getattr(report.longrepr, "reprcrash", None)
-    message = crash.message if crash else str(report.longrepr).strip()
-    last = message if crash else message.splitlines()[-1]
-    if ("ModuleNotFoundError" in last or "ImportError" in last) and (found := ABSENT_PACKAGE.search(last)):
-        return "absent", next(filter(None, found.groups()))
-    return "failed", one_line(last)
+    said = crash.message if crash else error_in(str(report.longrepr))
+    if ("ModuleNotFoundError" in said or "ImportError" in said) and (found := ABSENT_PACKAGE.search(said)):
+        of_tensorflow = report.nodeid.startswith("keras/src/backend/tensorflow/")
+        return "absent", "tensorflow" if of_tensorflow else next(filter(None, found.groups()))
+    return "failed", one_line(said)
+
+
+def error_in(traceback: str) -> str:
+    """The line of a printed traceback that names the last error."""
+    return next((line for line in reversed(traceback.splitlines()) if "Error" in line), traceback).removeprefix("E").strip()
 
 
 def one_line(text: str) -> str:

@@ -29,4 +29,15 @@ def _reachable(function: Callable, instance: Any) -> Iterator[Tensor]:
             continue
     values += vars(instance).values() if hasattr(instance, "__dict__") else ()
     for value in values:
-        yield from (leaf for leaf in nest.flatten(value) if isinstance(leaf, Tensor))
+        yield from (leaf for leaf in _leaves(value) if isinstance(leaf, Tensor))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """All that a nest holds; keys of dicts may be anything, for their order does not matter here."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield from nest.flatten(value)

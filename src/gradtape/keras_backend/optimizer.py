@@ -267,7 +267,9 @@ def install() -> None:
         _template(getattr(native, name))
     optimizer.BackendOptimizer = GradtapeOptimizer
     optimizer.Optimizer.__bases__ = (GradtapeOptimizer, base_optimizer.BaseOptimizer)
-    loss_scale_optimizer.LossScaleOptimizer.__bases__ = (LossScaling, optimizer.Optimizer)
+    scaling = loss_scale_optimizer.LossScaleOptimizer
+    scaling.__bases__ = (LossScaling, optimizer.Optimizer)
+    scaling.build = init_scope()(scaling.build)  # its own `apply` calls it
     native.schedules.LearningRateSchedule.register(LearningRateSchedule)
     known = optimizers.get
 

@@ -67,7 +67,7 @@ def _checked(load: Callable) -> Callable:
                     f"The file {path} is not a `.keras` zip file.",
                     received=f"{size} bytes that end without a table of contents" if size else "an empty file",
                     why="it is damaged, or writing or copying it was broken off",
-                    fix="save the model again; a folder's latest complete file is what a BackupAndRestore callback keeps",
+                    fix="save the model again, or load an earlier file",
                 )
             )
         return load(filepath, *args, **kwargs)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from keras.src import callbacks as callbacks_module
-from keras.src import metrics as metrics_module
 from keras.src import optimizers as optimizers_module
 from keras.src import tree
 from keras.src.backend import config
@@ -79,7 +78,7 @@ class TapeTrainer(base_trainer.Trainer):
 
     def _tracked_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool) -> Any:
         loss = self._compute_loss(x, y, y_pred, sample_weight, training)
-        first = next(leaf for leaf in tree.flatten(x) if leaf is not None)
+        first = next(leaf for leaf in tree.flatten((x, y_pred)) if leaf is not None)
         self._loss_tracker.update_state(loss, sample_weight=first.shape[0])
         return loss
 
@@ -308,36 +307,38 @@ class TapeTrainer(base_trainer.Trainer):
         logs = pythonify_logs(run(iter([data])))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
-    # Older names, which scripts written for tf.keras use in their steps
+    def _get_metrics_result_or_logs(self, logs: Any) -> Any:
+        if self._compile_metrics is not None and not self._compile_metrics.built:
+            return logs  # a step of the user's own has not used them
+        return super()._get_metrics_result_or_logs(logs)
+
+    # Older names, which steps written for Keras 2 use
 
     def compiled_loss(self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None) -> Any:
-        """`compute_loss`, by its former name."""
+        """`compute_loss`, which has the losses of layers in it; the model's loss metric is updated."""
         warnings.warn(
             "`model.compiled_loss()` is deprecated. Instead, use `model.compute_loss(x, y, y_pred, sample_weight, training)`.",
             stacklevel=2,
         )
-        return self.compute_loss(y=y, y_pred=y_pred, sample_weight=sample_weight)
+        return self._tracked_loss(None, y, y_pred, sample_weight, training=True)
 
     @property
     def compiled_metrics(self) -> _CompiledMetrics:
-        """Something whose ``update_state`` updates the metrics given to `compile`."""
-        return _CompiledMetrics(self)
+        """The metrics given to `compile`: ``update_state`` updates them."""
+        return _CompiledMetrics(self._compile_metrics)
 
 
 class _CompiledMetrics:
-    def __init__(self, model: TapeTrainer) -> None:
-        self._model = model
+    def __init__(self, metrics: Any) -> None:
+        self._metrics = metrics
 
     def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
         warnings.warn(
             "`model.compiled_metrics` is deprecated. Instead, call `update_state(y, y_pred)` of each of `model.metrics`.",
             stacklevel=2,
         )
-        for metric in self._model.metrics:
-            if isinstance(metric, metrics_module.Mean):
-                metric.update_state(y_pred, sample_weight=sample_weight)
-            else:
-                metric.update_state(y, y_pred, sample_weight=sample_weight)
+        if self._metrics is not None:
+            self._metrics.update_state(y, y_pred, sample_weight=sample_weight)
 
 
 def _limited(epochs: int) -> int:
