@@ -19,10 +19,10 @@ sys.modules["conftest"] = sys.modules[__name__]
 
 SECONDS_PER_TEST = 300
 ADDRESS = re.compile(r"at0x[0-9a-f]+")
-# They differentiate in the way of the backend, by its name, or else not at all. Our way is TensorFlow's: a tape.
-WITH_A_TAPE = re.compile(
+# They go by the backend's name in a matter in which we are as TensorFlow is: gradients by a tape, names of devices.
+AS_TENSORFLOW = re.compile(
     r"::test_(custom_gradient|divide_no_nan_gradients|einsum_custom_ops_for_tensorflow|fake_quant_with_min_max_vars"
-    r"|quantize_float8$)"
+    r"|fit_with_data_adapter_py_dataset|quantize_float8$)"
 )
 ABSENT_PACKAGE = re.compile(r"No module named '(\w+)|requires the '?([\w-]+)'? (?:module|package)|`pip install ([\w-]+)`")
 
@@ -64,7 +64,7 @@ def rename(item: pytest.Item, name: str) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if config.option.keras_on == "gradtape" and WITH_A_TAPE.search(item.nodeid):
+        if config.option.keras_on == "gradtape" and AS_TENSORFLOW.search(item.nodeid):
             item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "skipif"]
         if ADDRESS.search(item.nodeid):  # it would be another test in every process
             rename(item, ADDRESS.sub("at0x", item.nodeid))
@@ -101,8 +101,8 @@ class CalledTensorFlow:
 
 
 @pytest.fixture(autouse=True)
-def _a_tape_is_tensorflows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.config.option.keras_on == "gradtape" and WITH_A_TAPE.search(request.node.nodeid):
+def _some_take_the_branch_for_tensorflow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.config.option.keras_on == "gradtape" and AS_TENSORFLOW.search(request.node.nodeid):
         import gradtape
 
         monkeypatch.setitem(sys.modules, "tensorflow", gradtape)
