@@ -36,8 +36,10 @@ def test_example_runs(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EAGER_TOO, ids=lambda p: p.stem)
-def test_example_runs_eagerly(path: Path) -> None:
+def test_example_runs_eagerly(path: Path, tmp_path: Path) -> None:
     run(path, "--steps", "2", "--eager")
+    if '"--out"' in path.read_text():
+        assert (tmp_path / "out" / f"{path.stem}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_example_is_listed() -> None:
@@ -104,10 +106,9 @@ def test_interrupted_training_goes_on_bit_for_bit(tmp_path: Path) -> None:
     assert all(map(np.array_equal, straight, interrupted))
 
 
-@pytest.mark.parametrize("name", ["reaction_diffusion", "vae", "dcgan", "wgan_gp", "burgers", "saliency"])
-def test_example_leaves_its_picture(name: str, tmp_path: Path) -> None:
-    run(ROOT / "examples" / f"{name}.py", "--steps", "2")
-    assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+def test_example_leaves_its_picture(tmp_path: Path) -> None:
+    run(ROOT / "examples" / "reaction_diffusion.py", "--steps", "2")
+    assert (tmp_path / "out" / "reaction_diffusion.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_leaves_its_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

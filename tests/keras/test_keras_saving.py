@@ -161,11 +161,37 @@ def test_export_says_what_to_do(tmp_path):
     model = saved_models.mixed(keras)
     with pytest.raises(errors.UnimplementedError, match=r"(?s)cannot be exported.*KERAS_BACKEND=tensorflow"):
         model.export(tmp_path / "exported")
-    with pytest.raises(errors.UnimplementedError, match="cannot be exported"):
+    with pytest.raises(NotImplementedError, match="cannot be exported"):  # what Keras's other backends raise
         keras.export.ExportArchive()
     tf.saved_model.save(model, tmp_path / "variables")
     loaded = tf.saved_model.load(tmp_path / "variables")
     np.testing.assert_array_equal(loaded.layers[0].kernel, model.layers[0].kernel.numpy())
+
+
+def test_paths_that_are_not_local(tmp_path):
+    model = saved_models.mixed(keras)
+    model.save(tmp_path / "model.keras")
+    assert same(values(keras.models.load_model(f"file://{tmp_path}/model.keras")), values(model))
+    for use in (model.save, keras.models.load_model):
+        with pytest.raises(errors.UnimplementedError, match=r"(?s)scheme 'gs' not implemented.*copy or mount the files"):
+            use("gs://bucket/model.keras")
+
+
+def test_lora_on_four_bit_embeddings(tmp_path):
+    layer = keras.layers.Embedding(5, 8)
+    layer.build()
+    layer.quantize("int4")
+    layer.enable_lora(2)
+    assert layer.quantization_mode == "int4"
+    assert not layer._embeddings.trainable
+    model = keras.Sequential([layer, keras.layers.GlobalAveragePooling1D()])
+    model.compile("sgd", "mse")
+    before = layer(np.arange(5)).numpy()
+    model.fit(np.arange(10).reshape(5, 2) % 5, np.ones((5, 8)), verbose=0)
+    assert not np.allclose(layer(np.arange(5)), before)
+    model.save(tmp_path / "model.keras")
+    after = keras.models.load_model(tmp_path / "model.keras")(np.arange(5)[:, None])
+    np.testing.assert_allclose(after, model(np.arange(5)[:, None]), atol=0.01)  # merged, and rounded to four bits again
 
 
 # Checkpoints

@@ -63,18 +63,18 @@ class Sweep:
                 h = op.rule_x(xp, g, out, x, y)
                 if met[0] != start:
                     h = settled(xp, op, g, h, op.rule_x, (out, x, y), reach)
-                if plain and key_x not in cotangents and h is not None:  # what `add` would do
-                    cotangents[key_x] = h if h.shape == shape_x and h.dtype is dtype else fit(xp, op, h, shape_x, dtype)
-                else:
+                if key_x in cotangents or not plain or h is None or h.shape != shape_x or h.dtype is not dtype:
                     self.add(op, key_x, h, shape_x, dtype)
+                else:
+                    cotangents[key_x] = h
             if key_y in needed:
                 h = op.rule_y(xp, g, out, x, y)
                 if met[0] != start:
                     h = settled(xp, op, g, h, op.rule_y, (out, x, y), reach)
-                if plain and key_y not in cotangents and h is not None:
-                    cotangents[key_y] = h if h.shape == shape_y and h.dtype is dtype else fit(xp, op, h, shape_y, dtype)
-                else:
+                if key_y in cotangents or not plain or h is None or h.shape != shape_y or h.dtype is not dtype:
                     self.add(op, key_y, h, shape_y, dtype)
+                else:
+                    cotangents[key_y] = h
 
     def _pull(self, pull: Any, key: Any, record: tuple, keep: Any) -> None:
         cotangents = self.cotangents
@@ -164,57 +164,67 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
     _, op, keys, shapes, dtypes, kept, attributes, _, _ = record
     if op.rules is None:
         raise unregistered(op)
-    xp = sweep.xp
-    if sweep.raw and kept:
+    if kept and sweep.raw:
         kept = {name: _raw(value) for name, value in kept.items()}
     if op.joint:
-        parts = _call(op.rules[0], xp, g, kept, attributes, shapes)
-        if not isinstance(parts, (list, tuple)):
-            text = f"expected a sequence of gradients, got {type(parts).__name__} from the rule of {op.name}"
-            raise TypeError(message(text, received=shown(parts), expected="a list or tuple, one gradient per input"))
-        if len(parts) != len(keys):
-            raise miscounted(op, len(keys), len(parts))
-        for i, key in enumerate(keys):
-            if key in sweep.needed:
-                part = _settled(parts[i], op.rules[0], record, g, kept, sweep, i)
-                sweep.add(op, key, part, shapes[i], dtypes[i])
+        _pull_jointly(record, g, kept, sweep)
         return
+    xp, needed, (met, start, _) = sweep.xp, sweep.needed, sweep.poles
     for i, rule in enumerate(op.rules):
         key = keys[i]
+        if key not in needed:
+            continue
         if rule is None:
-            if key in sweep.needed:
-                sweep.blocked.append((op, key, None))
-        elif key in sweep.needed:
-            if op.paired:
-                x, y = (*op.inputs, "")[:2]
-                part = (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y, shapes[-1]))
+            part = None
+        elif op.sparse is not None and any(key in leaves for leaves in sweep.sparse):
+            part = op.sparse(xp, g, kept, attributes, shapes)
+        else:
+            part = _call(rule, xp, g, kept, attributes, shapes) if not op.paired else _call_in_full(op, i, xp, g, kept, shapes)
+            if met[0] != start:
                 part = _settled(part, rule, record, g, kept, sweep)
-            elif op.sparse is not None and any(key in leaves for leaves in sweep.sparse):
-                part = op.sparse(xp, g, kept, attributes, shapes)
-            else:
-                part = _settled(_call(rule, xp, g, kept, attributes, shapes), rule, record, g, kept, sweep)
+        sweep.add(op, key, part, shapes[i], dtypes[i])
+
+
+def _pull_jointly(record: tuple, g: Any, kept: dict, sweep: Sweep) -> None:
+    """The same where one rule gives the cotangents of all inputs."""
+    _, op, keys, shapes, dtypes, _, attributes, _, _ = record
+    parts = _call(op.rules[0], sweep.xp, g, kept, attributes, shapes)
+    if not isinstance(parts, (list, tuple)):
+        text = f"expected a sequence of gradients, got {type(parts).__name__} from the rule of {op.name}"
+        raise TypeError(message(text, received=shown(parts), expected="a list or tuple, one gradient per input"))
+    if len(parts) != len(keys):
+        raise miscounted(op, len(keys), len(parts))
+    met, start, _ = sweep.poles
+    for i, (key, part) in enumerate(zip(keys, parts)):
+        if key in sweep.needed:
+            part = part if met[0] == start else _settled(part, op.rules[0], record, g, kept, sweep, i)
             sweep.add(op, key, part, shapes[i], dtypes[i])
 
 
 def _settled(part: Any, rule: tuple, record: tuple, g: Any, kept: dict, sweep: Sweep, i: int | None = None) -> Any:
     """What a rule gave, or the i-th that it gave, without nan that leaks from what was not selected."""
-    met, start, reach = sweep.poles
-    if met[0] == start:
-        return part
 
     def again(xp: Any, g: Any, *values: Any) -> Any:
         parts = _call(rule, xp, g, dict(zip(kept, values)), record[6], record[3])
         return parts if i is None else parts[i]
 
-    return settled(sweep.xp, record[1], g, part, again, tuple(kept.values()), reach)
+    return settled(sweep.xp, record[1], g, part, again, tuple(kept.values()), sweep.poles[2])
 
 
 def _call(rule: tuple, xp: Any, g: Any, kept: dict, attributes: dict, shapes: tuple) -> Any:
     function, values, names, shape_names = rule
-    named = {name: attributes[name] for name in names}
+    named = {}
+    for name in names:  # not a comprehension: those are calls
+        named[name] = attributes[name]
     for name, i in shape_names:
         named[name] = shapes if i is None else shapes[i]
-    return function(xp, g, *[kept[value] for value in values], **named)
+    return function(xp, g, *map(kept.__getitem__, values), **named)
+
+
+def _call_in_full(op: Any, i: int, xp: Any, g: Any, kept: dict, shapes: tuple) -> Any:
+    """The i-th rule of an op of one or two arrays, as the sweep calls it."""
+    x, y = (*op.inputs, "")[:2]
+    return (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y, shapes[-1]))
 
 
 def _raw(value: Any) -> Any:

@@ -626,7 +626,6 @@ OUTPUT = (None,)
 
 def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) -> tuple | None:
     """(pull, op, keys, shapes, dtypes, kept values, attributes, output keys, output shapes and dtypes)"""
-    trainable = dtypes.TRAINABLE
     if spec.defaults:
         attributes = spec.defaults | attributes
     kept = {}
@@ -639,12 +638,13 @@ def make_record(spec: Op, out: Any, tensors: Any, attributes: dict[str, Any]) ->
         (x,) = tensors
         a = x._array
         dtype = out._array.dtype
-        if dtype is not a.dtype and dtype not in trainable and not dtypes.joins_trainable(dtype):
+        if dtype is not a.dtype and dtype not in dtypes.TRAINABLE and not dtypes.joins_trainable(dtype):
             return None
         key = out._key = object()
         return pull_general, spec, (x._key,), (a.shape,), (a.dtype,), kept, attributes, (key,), (
             (out._array.shape, out._array.dtype),
         )
+    trainable = dtypes.TRAINABLE
     outs = out if type(out) is tuple else (out,)
     for o in outs:
         if o._array.dtype in trainable or dtypes.joins_trainable(o._array.dtype):

@@ -43,6 +43,8 @@ from gradtape.xp import numpy as NUMPY
 from gradtape.xp.poles import met
 
 _new = object.__new__
+_ndarray = np.ndarray
+_getframe = sys._getframe
 _key_of = operator.attrgetter("_key")
 
 JACOBIANS: dict[str, Callable] = {}
@@ -80,9 +82,6 @@ class GradientTape(Listening):
     <tf.Tensor: shape=(), dtype=float32, numpy=6.0>
     """
 
-    accelerated: Any = None  # once work on a device was recorded: the namespace there, and how to sweep (`ops.compiled`)
-    trace: Trace | None = None  # with ``trace``: what happened, where, with which values
-    observers: tuple[Observer, ...] = ()  # of its sweeps
     _stopped = False  # inside `stop_recording`
     _entered: Any = None  # the place of the `with`
     _used: Any = None  # and of the call that used the records up
@@ -102,6 +101,9 @@ class GradientTape(Listening):
         self._watch_accessed = watch_accessed_variables
         self._safe = safe
         self._recording = False
+        self.accelerated: Any = None  # once work on a device was recorded: the namespace there, how to sweep (`ops.compiled`)
+        self.trace: Trace | None = None  # with ``trace``: what happened, where, with which values
+        self.observers: tuple[Observer, ...] = ()  # of its sweeps
         self.limit = 1024  # the number of records at which to look for unreachable ones
         self.records: Any = None  # a dict from key to record while there is something to differentiate
         self.variables: dict[Any, Variable] = {}
@@ -134,7 +136,7 @@ class GradientTape(Listening):
         if self.records is None:
             self._clear()
         self._resume()
-        caller = sys._getframe(1)
+        caller = _getframe(1)
         self._entered = caller.f_code, caller.f_lasti
         self._thread = get_ident()
         WITNESS.attend(self)
@@ -285,13 +287,15 @@ class GradientTape(Listening):
                 "differentiated, but received None."
             )
             raise TypeError(message(text, fix="return the loss from the function that computes it"))
-        unconnected = unconnected_option(unconnected_gradients)
+        unconnected = unconnected_gradients
+        if type(unconnected) is not UnconnectedGradients:
+            unconnected = unconnected_option(unconnected)
         flat = leaves(sources, "source")
         targets = [target] if type(target) is Tensor else leaves(target, "target")
-        seeds = [ones_of(target) for target in targets] if output_gradients is None else seeds_of(targets, output_gradients)
+        seeds = list(map(ones_of, targets)) if output_gradients is None else seeds_of(targets, output_gradients)
         results = self._pull_back(targets, seeds, flat)
         for i, g in enumerate(results):
-            if type(g) is np.ndarray:  # what `wrap` would do
+            if type(g) is _ndarray:  # what `wrap` would do
                 results[i] = tensor = _new(Tensor)
                 tensor._array = g
                 tensor._key = None
@@ -361,7 +365,7 @@ class GradientTape(Listening):
             self.trace.asked = targets, seeds, sources
         cotangents = sweep.cotangents
         if consume:
-            caller = sys._getframe(2)
+            caller = _getframe(2)
             self._used = caller.f_code, caller.f_lasti
         if unknown or not cotangents.keys() >= wanted:
             self._remains = Remains(targets, set(keys) - cotangents.keys(), sweep.unused, sweep.blocked)

@@ -14,6 +14,10 @@ _FIX = (
 )
 
 
+class ExportError(UnimplementedError, NotImplementedError):
+    """Keras's own backends that cannot export raise NotImplementedError."""
+
+
 class NumpyExportArchive:
     """What Keras makes for `model.export` and `keras.export.ExportArchive`; under the name by which Keras asks for it."""
 
@@ -25,4 +29,5 @@ class NumpyExportArchive:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise UnimplementedError(message(f"{what} cannot be exported as a SavedModel from gradtape.", why=_WHY, fix=_FIX))
+    text = "`export_saved_model` only currently supports the tensorflow, jax and torch backends."
+    raise ExportError(message(text, received=f"{what} on gradtape, which cannot be exported", why=_WHY, fix=_FIX))

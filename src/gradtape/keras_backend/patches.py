@@ -1,11 +1,14 @@
-"""The few places where Keras asks for the name of its backend, and knows only those it ships with."""
+"""The few places where Keras asks for the name of its backend and knows only those it ships with, or what they do."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from keras.src.backend import config
 from keras.src.backend.common import dtypes
+from keras.src.dtype_policies import DTypePolicy
+from keras.src.layers import Embedding
 from keras.src.utils import backend_utils, traceback_utils
 
 from gradtape.keras_backend import batches, event_files, optimizer, saving, tensorflow_names
@@ -21,6 +24,7 @@ def apply() -> None:
     backend_utils.DynamicBackend.__getattr__ = _of_backend(backend_utils.DynamicBackend.__getattr__)
     backend_utils.in_tf_graph = lambda: False  # a layer in a data pipeline runs as everywhere
     traceback_utils.format_argument_value = _argument
+    Embedding.enable_lora = _of_the_variable(Embedding.enable_lora)
     optimizer.install()
     saving.install()
     tensorflow_names.install()
@@ -62,3 +66,18 @@ def _argument(value: Any) -> str:
     if backend.is_tensor(value):
         return f"tf.Tensor(shape={tuple(value.shape)}, dtype={value.dtype.name})"
     return repr(value)
+
+
+def _of_the_variable(enable_lora: Any) -> Any:
+    """Keras sets ``layer.embeddings.trainable``; of 4-bit embeddings that is a tensor unpacked from the variable, for once."""
+
+    @functools.wraps(enable_lora)
+    def enabled(layer: Any, *args: Any, **kwargs: Any) -> None:
+        policy = layer._dtype_policy
+        layer._dtype_policy = DTypePolicy("float32")  # not quantized: now `embeddings` is the variable itself
+        try:
+            enable_lora(layer, *args, **kwargs)
+        finally:
+            layer._dtype_policy = policy
+
+    return enabled

@@ -13,6 +13,7 @@ from typing import Any
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 from keras.src.backend.common.variables import register_uninitialized_variable
+from keras.src.legacy.saving import json_utils
 from keras.src.ops.operation import Operation
 from keras.src.saving import saving_api, saving_lib, serialization_lib
 from keras.src.saving.keras_saveable import KerasSaveable
@@ -21,6 +22,13 @@ from gradtape.errors import message
 from gradtape.ops.execution import init_scope
 from gradtape.values.dtypes import DType
 from gradtape.values.shape import TensorShape
+
+# What Keras would ask TensorFlow for: shapes and dtypes in a config are written as lists and names.
+_IN_CONFIGS = types.SimpleNamespace(
+    available=True, TensorShape=TensorShape, DType=DType, TypeSpec=(),
+    compat=types.SimpleNamespace(v1=types.SimpleNamespace(Dimension=())),
+    __internal__=types.SimpleNamespace(CompositeTensor=()),
+)  # fmt: skip
 
 
 def install() -> None:
@@ -31,8 +39,7 @@ def install() -> None:
         for module in (saving_api, sys.modules["keras.saving"], sys.modules["keras.models"]):
             if hasattr(module, name):
                 setattr(module, name, function)
-    # What Keras would ask TensorFlow for: shapes and dtypes in a config are written as lists and names.
-    serialization_lib.tf = types.SimpleNamespace(available=True, TensorShape=TensorShape, DType=DType, TypeSpec=())
+    serialization_lib.tf = json_utils.tf = _IN_CONFIGS
     KerasSaveable._deferred = None  # a restored checkpoint that waits for variables not made yet
     KerasSaveable._checkpoint_children = _children
     Operation._post_build = tell  # called when a layer has been built

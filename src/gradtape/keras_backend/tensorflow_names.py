@@ -7,6 +7,7 @@ import types
 
 from keras.src.utils import module_utils
 
+from gradtape import io
 from gradtape.imports import Alias
 
 _SLOT = "keras.src.backend.tensorflow"
@@ -14,9 +15,9 @@ _BACKEND = "gradtape.keras_backend"
 
 
 def install() -> None:
-    """From now on Keras's lazy ``tensorflow`` is gradtape, and its TensorFlow backend is this one."""
-    module_utils.tensorflow.module = importlib.import_module("gradtape")
-    module_utils.tensorflow._available = True
+    """From now on Keras's lazy ``tensorflow`` is gradtape, its ``gfile`` too, and its TensorFlow backend is this one."""
+    for lazy, module in (module_utils.tensorflow, importlib.import_module("gradtape")), (module_utils.gfile, io.gfile):
+        lazy.module, lazy._available = module, True
     Alias(_SLOT, _resolve).install()
 
 

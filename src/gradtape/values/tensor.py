@@ -331,6 +331,7 @@ class BatchedTensor(Tensor):
 
 
 _new = object.__new__
+_NUMPY = np.ndarray, np.generic
 
 
 def wrap(array: Any) -> Tensor:
@@ -338,7 +339,7 @@ def wrap(array: Any) -> Tensor:
     kind = type(array)
     if kind is np.ndarray:
         tensor = _new(Tensor)
-    elif isinstance(array, (np.ndarray, np.generic)):
+    elif isinstance(array, _NUMPY):
         tensor = _new(Tensor)
         array = np.asarray(array)
     else:
