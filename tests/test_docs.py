@@ -96,16 +96,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
-PLANNED = {"tf.keras"}
-
-
 @pytest.mark.tiny
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "api.md"], ids=name_of)
 def test_names_exist(page: Path) -> None:
-    """Every `tf.name` that a page speaks of is there, unless it is announced as planned."""
+    """Every `tf.name` that a page speaks of is there."""
     code = " ".join(re.findall(r"`([^`\n]+)`", BLOCK.sub("", page.read_text())))
     missing = []
-    for name in sorted(set(re.findall(r"\b(?:tf|gradtape)(?:\.\w+)+", code)) - PLANNED):
+    for name in sorted(set(re.findall(r"\b(?:tf|gradtape)(?:\.\w+)+", code))):
         try:
             operator.attrgetter(name.partition(".")[2])(gradtape)
         except AttributeError:

@@ -14,6 +14,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.core.context import thread
+from gradtape.ops import elementwise
 from gradtape.values import nest
 
 Tape = tf.GradientTape
@@ -284,6 +285,12 @@ def test_overflow_is_an_answer_whatever_the_users_error_settings():
                 assert np.isinf(v.assign_add([3e38]).numpy())
                 v.assign([3e38])
                 assert np.isinf(v.scatter_mul(tf.IndexedSlices([10.0], [0])).numpy())
+
+
+def test_an_error_that_a_kernel_raises_itself_is_not_its_own_cause():
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        elementwise.logaddexp(tf.constant([1]), tf.constant([2]))
+    assert caught.value.__cause__ is None
 
 
 # Memory

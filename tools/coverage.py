@@ -30,8 +30,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "coverage.md"
 USAGE = ROOT / "tests" / "goldens" / "api_usage.csv"
 
-KERAS = ("tf.keras.", "tf.losses.", "tf.metrics.", "tf.initializers.")
 NO_NAME = {"tf.tensor": "not a name of TensorFlow: it stands in texts only"}
+# Names of Keras 2 that TensorFlow 2.21, which has Keras 3, does not have either: what to use instead
+GONE = {
+    "tf.keras.losses.mean_squared_error": "tf.keras.losses.MSE",
+    "tf.keras.losses.mean_absolute_error": "tf.keras.losses.MAE",
+    "tf.keras.experimental.CosineDecay": "tf.keras.optimizers.schedules.CosineDecay",
+    "tf.keras.optimizers.experimental.AdamW": "tf.keras.optimizers.AdamW",
+    "tf.keras.layers.DenseFeatures": "tf.keras.utils.FeatureSpace",
+}
 
 # ``a`` is a 2×3 array of different numbers between 0 and 1, ``q`` a 3×3 one, ``p`` an image of 1×8×8×3. An expression that does
 # not name them has no input to differentiate by; "-" as the value: nothing of it is a number.
@@ -165,7 +172,7 @@ def columns(symbol: str) -> list[str]:
 
 def page() -> str:
     rows = list(csv.DictReader(USAGE.read_text().splitlines()))
-    lines, present, absent, later, outside = [], 0, [], 0, 0
+    lines, present, absent, outside = [], 0, [], 0
     for row in rows:
         symbol, count = row["symbol"], row["repositories"]
         reason = out_of_scope(symbol)
@@ -176,8 +183,8 @@ def page() -> str:
             outside += 1
             text = reason.splitlines()[0].partition("out of scope: ")[2].rstrip(".")
             lines.append(f"| `{symbol}` | {count} | out of scope: {text} | | | | |")
-        elif symbol.startswith(KERAS) and not resolve(symbol):
-            later += 1
+        elif symbol in GONE:
+            lines.append(f"| `{symbol}` | {count} | gone in Keras 3: `{GONE[symbol]}` | | | | |")
         elif resolve(symbol):
             present += 1
             lines.append(f"| `{symbol}` | {count} | present | {' | '.join(columns(symbol))} |")
@@ -186,7 +193,7 @@ def page() -> str:
             lines.append(f"| `{symbol}` | {count} | **not there yet** | | | | |")
     share = 100 * present / (present + len(absent))
     return HEAD.format(
-        names=len(rows), present=present, scope=present + len(absent), share=f"{share:.1f}", outside=outside, later=later,
+        names=len(rows), present=present, scope=present + len(absent), share=f"{share:.1f}", outside=outside, gone=len(GONE),
         absent=", ".join(f"`{s}`" for s in absent) or "nothing",
     ) + "\n".join(lines) + "\n"  # fmt: skip
 
@@ -195,8 +202,8 @@ HEAD = """# Which TensorFlow names are there
 
 Written by `tools/coverage.py`; a test keeps it true. The {names} names are those that at least two public repositories with
 `GradientTape` code use, most used first. Of the {scope} in scope {present} are present: **{share} %**. Missing: {absent}.
-{outside} are out of scope: touching one says why, and what to use instead. {later} more belong to Keras (`tf.keras`,
-`tf.losses`, `tf.metrics`, `tf.initializers`) and come with it; they are not listed.
+{outside} are out of scope: touching one says why, and what to use instead. {gone} are of Keras 2, and gone from
+TensorFlow 2.21 as well. Names of Keras are those of Keras itself, so only their presence is told here.
 
 gradient: reverse mode; forward: forward mode; batched: `vectorized_map` and Jacobians run it on all elements at once;
 compiled: it traces into one XLA program. "–": the question has no meaning (not a function of numbers, or not differentiable).

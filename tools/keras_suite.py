@@ -10,7 +10,7 @@
 Every outcome goes to a file, skips with their reasons; for the whole suite to out/keras_suite.tsv. The end compares with
 tests/keras_suite: passing_on_jax.txt.gz has the tests that pass on jax, known_failures.txt those that fail here, and why. The
 exit status is 1 if there is any other failure, or, for the whole suite, if fewer than 97 % of the tests that pass on jax and
-need neither TensorFlow nor sparse tensors pass here.
+need neither TensorFlow nor sparse tensors pass here; it was 99.44 % of 11,525 at the last complete run (docs/keras_suite.md).
 """
 
 from __future__ import annotations
@@ -98,10 +98,16 @@ class Comparison:
 
     def __post_init__(self) -> None:
         ran = {outcome.test: outcome for outcome in self.outcomes}
-        on_jax = [ran.get(test) or Outcome("missing", "", test) for test in self.expected]
+        on_jax = [ran.get(test) or self._never_ran(test, ran) for test in self.expected]
         self.comparable = [each for each in on_jax if not (each.needs_tensorflow or each.needs_sparse_tensors)]
         self.failures = [each for each in self.outcomes if each.result == "failed"]
-        self.failures += [each for each in self.comparable if each.result in ("absent", "missing")]
+        self.failures += [each for each in self.comparable if each.result == "missing"]
+
+    @staticmethod
+    def _never_ran(test: str, ran: dict[str, Outcome]) -> Outcome:
+        """Absent as its whole module is, for want of a package; or missing."""
+        module = ran.get(test.partition("::")[0])
+        return Outcome("absent", "", test, module.reason) if module else Outcome("missing", "", test)
 
     def is_known(self, outcome: Outcome) -> bool:
         return any(pattern.fullmatch(outcome.test) for pattern in self.known.values())

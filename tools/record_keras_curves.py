@@ -1,4 +1,7 @@
-"""Records the loss curves of four small networks trained by Keras on jax: ``KERAS_BACKEND=jax python tools/record_keras_curves.py``."""
+"""Records the loss curves of four small networks trained by Keras on jax.
+
+    KERAS_BACKEND=jax python tools/record_keras_curves.py
+"""
 
 import json
 import sys

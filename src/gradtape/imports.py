@@ -23,7 +23,9 @@ class Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.resolve = resolve
         self.root = root  # whether the name itself is served, or only what is below it
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> object:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if (self.root and fullname == self.name) or fullname.startswith(self.name + "."):
             return importlib.machinery.ModuleSpec(fullname, self)
         return None

@@ -1,8 +1,8 @@
 """Variables between compiled calls: their memory is written over, and nobody who looked at it can tell."""
 
 import _thread
-import gc
 import copy
+import gc
 import pickle
 import threading
 

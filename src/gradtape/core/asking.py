@@ -39,6 +39,7 @@ def leading_to(wanted: set, records: dict) -> set:
 
 
 _PLAIN = frozenset({Tensor, Variable})
+_ndarray = np.ndarray
 
 
 def leaves(structure: Any, role: str) -> list[Any]:
@@ -128,8 +129,8 @@ _ONES: dict[int, Tensor] = {}  # the seed of scalar floating targets, by size: a
 
 def ones_of(target: Any) -> Tensor:
     """The cotangent of a target for which none was given."""
-    array = tensor_of(target)._array
-    if type(array) is np.ndarray and array.dtype.kind == "f":
+    array = (target if type(target) is Tensor else tensor_of(target))._array
+    if type(array) is _ndarray and array.dtype.kind == "f":
         if array.ndim or thread.recorders:  # a sweep on tensors may return the seed itself: it must be a new one
             return wrap(np.ones(array.shape, array.dtype))
         if array.itemsize not in _ONES:

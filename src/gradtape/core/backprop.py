@@ -60,21 +60,23 @@ class Sweep:
             elif y is None:
                 y = shape_y
             if key_x in needed:
-                h = op.rule_x(xp, g, out, x, y)
+                rule = op.rule_x  # a name of its own: Python calls what it takes for a method more slowly
+                h = rule(xp, g, out, x, y)
                 if met[0] != start:
-                    h = settled(xp, op, g, h, op.rule_x, (out, x, y), reach)
-                if key_x in cotangents or not plain or h is None or h.shape != shape_x or h.dtype is not dtype:
+                    h = settled(xp, op, g, h, rule, (out, x, y), reach)
+                if plain and key_x not in cotangents and h is not None:  # what `add` would do
+                    cotangents[key_x] = h if h.shape == shape_x and h.dtype is dtype else fit(xp, op, h, shape_x, dtype)
+                else:
                     self.add(op, key_x, h, shape_x, dtype)
-                else:
-                    cotangents[key_x] = h
             if key_y in needed:
-                h = op.rule_y(xp, g, out, x, y)
+                rule = op.rule_y
+                h = rule(xp, g, out, x, y)
                 if met[0] != start:
-                    h = settled(xp, op, g, h, op.rule_y, (out, x, y), reach)
-                if key_y in cotangents or not plain or h is None or h.shape != shape_y or h.dtype is not dtype:
-                    self.add(op, key_y, h, shape_y, dtype)
+                    h = settled(xp, op, g, h, rule, (out, x, y), reach)
+                if plain and key_y not in cotangents and h is not None:
+                    cotangents[key_y] = h if h.shape == shape_y and h.dtype is dtype else fit(xp, op, h, shape_y, dtype)
                 else:
-                    cotangents[key_y] = h
+                    self.add(op, key_y, h, shape_y, dtype)
 
     def _pull(self, pull: Any, key: Any, record: tuple, keep: Any) -> None:
         cotangents = self.cotangents
@@ -179,7 +181,8 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
         elif op.sparse is not None and any(key in leaves for leaves in sweep.sparse):
             part = op.sparse(xp, g, kept, attributes, shapes)
         else:
-            part = _call(rule, xp, g, kept, attributes, shapes) if not op.paired else _call_in_full(op, i, xp, g, kept, shapes)
+            function, _, call = rule
+            part = call(function, xp, g, kept, attributes, shapes)
             if met[0] != start:
                 part = _settled(part, rule, record, g, kept, sweep)
         sweep.add(op, key, part, shapes[i], dtypes[i])
@@ -188,7 +191,8 @@ def pull_general(record: tuple, g: Any, sweep: Sweep) -> None:
 def _pull_jointly(record: tuple, g: Any, kept: dict, sweep: Sweep) -> None:
     """The same where one rule gives the cotangents of all inputs."""
     _, op, keys, shapes, dtypes, _, attributes, _, _ = record
-    parts = _call(op.rules[0], sweep.xp, g, kept, attributes, shapes)
+    function, _, call = op.rules[0]
+    parts = call(function, sweep.xp, g, kept, attributes, shapes)
     if not isinstance(parts, (list, tuple)):
         text = f"expected a sequence of gradients, got {type(parts).__name__} from the rule of {op.name}"
         raise TypeError(message(text, received=shown(parts), expected="a list or tuple, one gradient per input"))
@@ -205,26 +209,11 @@ def _settled(part: Any, rule: tuple, record: tuple, g: Any, kept: dict, sweep: S
     """What a rule gave, or the i-th that it gave, without nan that leaks from what was not selected."""
 
     def again(xp: Any, g: Any, *values: Any) -> Any:
-        parts = _call(rule, xp, g, dict(zip(kept, values)), record[6], record[3])
+        function, _, call = rule
+        parts = call(function, xp, g, dict(zip(kept, values)), record[6], record[3])
         return parts if i is None else parts[i]
 
     return settled(sweep.xp, record[1], g, part, again, tuple(kept.values()), sweep.poles[2])
-
-
-def _call(rule: tuple, xp: Any, g: Any, kept: dict, attributes: dict, shapes: tuple) -> Any:
-    function, values, names, shape_names = rule
-    named = {}
-    for name in names:  # not a comprehension: those are calls
-        named[name] = attributes[name]
-    for name, i in shape_names:
-        named[name] = shapes if i is None else shapes[i]
-    return function(xp, g, *map(kept.__getitem__, values), **named)
-
-
-def _call_in_full(op: Any, i: int, xp: Any, g: Any, kept: dict, shapes: tuple) -> Any:
-    """The i-th rule of an op of one or two arrays, as the sweep calls it."""
-    x, y = (*op.inputs, "")[:2]
-    return (op.rule_x, op.rule_y)[i](xp, g, kept.get("out"), kept.get(x), kept.get(y, shapes[-1]))
 
 
 def _raw(value: Any) -> Any:

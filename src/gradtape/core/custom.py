@@ -14,6 +14,7 @@ from gradtape.core.callsite import site
 from gradtape.core.context import activate, thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
+from gradtape.core.rules import Reads
 from gradtape.core.selection import EVERYWHERE, settled
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
@@ -391,7 +392,8 @@ def adopt(op: Op) -> None:
         op.alone = ((True, True, True),) * 2
     op.keeps = ("out", *op.inputs)
     op.joint = True
-    op.rules = ((joint, op.keeps, tuple(op.defaults), ()),)
+    arguments = [f"kept[{name!r}]" for name in op.keeps] + [f"{name}=attributes[{name!r}]" for name in op.defaults]
+    op.rules = ((joint, op.keeps, Reads(op.keeps, arguments).call),)
 
 
 def _as_list(found: Any) -> list:

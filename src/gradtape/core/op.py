@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.advice import advice
 from gradtape.core.backprop import PAIR, pull_general, pull_several, unregistered
 from gradtape.core.callsite import report_growth
 from gradtape.core.context import thread
 from gradtape.core.cuts import NONDIFFERENTIABLE, passed_by, sever
-from gradtape.core.rules import Reads, canonical, spread
-from gradtape.errors import InvalidArgumentError, OpError, dims, message
+from gradtape.core.rules import canonical, reads_of, spread
+from gradtape.errors import InvalidArgumentError, OpError, advice, dims, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over
 from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, is_jax, operand, string_scalar, wrong_dtype
@@ -59,9 +58,7 @@ RUN: dict[Any, Callable] = {}
 class _Recorded:
     """The dialect on tensors: its functions are the ops themselves, so what is computed with it is recorded."""
 
-    @staticmethod
-    def scope() -> Any:
-        return NUMPY.scope()
+    scope = staticmethod(NUMPY.scope)
 
     @staticmethod
     def shape(x: Any) -> tuple[int, ...]:
@@ -128,9 +125,9 @@ class Op:
         if not self.variadic and len(rules) != len(self.inputs):
             text = f"Op {self.name} has {len(self.inputs)} inputs but {len(rules)} rules."
             raise TypeError(message(text, fix="one rule per input, in order; None where no gradient flows"))
-        reads = [Reads(self, rule) if rule is not None else None for rule in rules]
+        reads = [reads_of(self, rule) if rule is not None else None for rule in rules]
         self.keeps = tuple(n for n in ("out", *self.inputs) if any(r is not None and n in r.values for r in reads))
-        self.rules = tuple(r and (rule, r.values, r.attributes, r.shapes) for rule, r in zip(rules, reads))
+        self.rules = tuple(r and (rule, r.values, r.call) for rule, r in zip(rules, reads))
         if self.paired:
             self.keep_out, self.keep_x, self.keep_y = canonical(self, self.keeps)
             self.alone = tuple(canonical(self, r.values if r is not None else ()) for r in reads)
@@ -140,7 +137,7 @@ class Op:
     def refuse(self, error: Exception, arrays: list) -> Exception:
         """The error to raise for one that the kernel met."""
         if isinstance(error, OpError):
-            return error
+            raise error  # as it is: returned, it would become its own cause
         if type(error).__name__ == "UnexpectedTracerError":
             return out_of_scope(next(a for a in arrays if type(a).__name__.endswith("Tracer")))
         shapes = [a.shape for a in arrays]
@@ -281,6 +278,7 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
             if type(x) is not _fast:
                 return apply(spec, (x,), {})
         a = x._array
+        dtype = a.dtype
         try:
             c = function(a)
         except (RuntimeWarning, FloatingPointError):  # somebody makes warnings errors; here inf and nan are answers
@@ -288,10 +286,10 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
                 c = function(a)
         except Exception as error:
             raise spec.refuse(error, [a]) from error
-        if closed and c.dtype is not a.dtype and c.dtype != a.dtype:
-            raise spec.not_allowed(a.dtype)
+        if closed and c.dtype is not dtype and c.dtype != dtype:
+            raise spec.not_allowed(dtype)
         if type(c) is not _ndarray:
-            c = np.asarray(c)
+            c = _asarray(c)
         out = _new(Tensor)
         out._array = c
         out._key = None
@@ -305,7 +303,7 @@ def _unary_call(spec: Op, function: Callable) -> Callable:
                 if known and key in known and spec.differentiable:
                     new = out._key = object()
                     known[new] = (
-                        PAIR, spec, (key, None), a.shape, None, a.dtype,
+                        PAIR, spec, (key, None), a.shape, None, dtype,
                         out if spec.keep_out else None, x if spec.keep_x else None, None,
                     )  # fmt: skip
                     if len(known) > recorder.limit:
@@ -339,14 +337,10 @@ def _single_call(spec: Op) -> Callable:
             recorder = thread.sole
             if recorder is None or type(out) is not Tensor or not spec.differentiable:
                 _record(thread.recorders, spec, out, (x,), attributes)
-            elif key in recorder.records:
-                record = make_record(spec, out, (x,), attributes)
-                if record is None:
-                    passed_by(recorder, spec, out, (x,))
-                else:
-                    recorder.records[out._key] = record
-                    if len(recorder.records) > recorder.limit:
-                        report_growth(recorder, out, (x,))
+            elif key in recorder.records and (record := make_record(spec, out, (x,), attributes)) is not None:
+                recorder.records[out._key] = record
+                if len(recorder.records) > recorder.limit:
+                    report_growth(recorder, out, (x,))
             elif recorder.records:
                 passed_by(recorder, spec, out, (x,))
         return out
@@ -356,7 +350,7 @@ def _single_call(spec: Op) -> Callable:
 
 def _binary_call(spec: Op, function: Callable) -> Callable:
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
-        if type(x) is not _fast or type(y) is not _fast:
+        if type(y) is not _fast or type(x) is not _fast:
             if type(x) is _fast and isinstance(y, Convertible):
                 y = y._operand()
                 if type(y) is not _fast:
@@ -392,9 +386,7 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                 _record_pair(spec, out, x, y, kx, ky)
             else:
                 known = recorder.records
-                if not known:
-                    return out
-                if (kx in known or ky in known) and spec.differentiable:
+                if known and (kx in known or ky in known) and spec.differentiable:
                     if kx and ky:
                         new = out._key = object()
                         known[new] = (
@@ -410,7 +402,7 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                             site, code = recorder.moved(site)
                         at = site.f_lasti
                         recorder.grown((out._key, code, at) if recorder.lines_only else (out, x, y, code, at))
-                else:
+                elif known:
                     passed_by(recorder, spec, out, (x, y))
         return out
 

@@ -9,27 +9,44 @@ from gradtape.errors import message
 
 
 class Reads:
+    """What a rule reads."""
+
+    __slots__ = ("_arguments", "_call", "values")
+
+    def __init__(self, values: tuple[str, ...], arguments: list[str]) -> None:
+        self.values = values  # of "out" and the inputs
+        self._arguments = arguments  # the expressions that stand for them and all others in a call
+        self._call: Callable | None = None
+
+    def call(self, rule: Callable, xp: Any, g: Any, kept: dict, attributes: dict, shapes: tuple) -> Any:
+        """Call a rule that reads this: written out, which takes a third of the time of ``rule(xp, g, *values, **keywords)``."""
+        call = self._call
+        if call is None:
+            arguments = ", ".join(self._arguments)
+            call = self._call = eval(f"lambda rule, xp, g, kept, attributes, shapes: rule(xp, g, {arguments})")
+        return call(rule, xp, g, kept, attributes, shapes)
+
+
+def reads_of(op: Any, rule: Callable) -> Reads:
     """What a rule reads, from its signature."""
-
-    __slots__ = ("attributes", "shapes", "values")
-
-    def __init__(self, op: Any, rule: Callable) -> None:
-        code = rule.__code__
-        names = code.co_varnames[: code.co_argcount]
-        self.values = tuple(name for name in names[2:] if name[0] != "_")
-        keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        inputs = {f"{name}_shape": None if op.variadic else i for i, name in enumerate(op.inputs)}
-        self.attributes = tuple(name for name in keywords if name not in inputs)
-        self.shapes = tuple((name, inputs[name]) for name in keywords if name in inputs)  # None: those of all inputs
-        known = {"out", *op.inputs}
-        if names[:2] != ("xp", "g") or not known.issuperset(self.values):
-            raise TypeError(
-                message(
-                    f"A rule of op {op.name} has the wrong arguments.",
-                    received=f"({', '.join(names)})",
-                    expected=f"xp, g, then any of {', '.join(sorted(known))}; attributes as keywords",
-                )
+    code = rule.__code__
+    names = code.co_varnames[: code.co_argcount]
+    values = tuple(name for name in names[2:] if name[0] != "_")
+    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    inputs = {f"{name}_shape": "shapes" if op.variadic else f"shapes[{i}]" for i, name in enumerate(op.inputs)}
+    known = {"out", *op.inputs}
+    if names[:2] != ("xp", "g") or not known.issuperset(values):
+        raise TypeError(
+            message(
+                f"A rule of op {op.name} has the wrong arguments.",
+                received=f"({', '.join(names)})",
+                expected=f"xp, g, then any of {', '.join(sorted(known))}; attributes as keywords",
             )
+        )
+    arguments = ["None" if name[0] == "_" else f"kept[{name!r}]" for name in names[2:]]
+    if len(arguments) == 3 and arguments[2] == "None":  # written in full, it gets the shape of a y that it does not read
+        arguments[2] = "shapes[-1]"
+    return Reads(values, [*arguments, *(f"{name}={inputs.get(name, f'attributes[{name!r}]')}" for name in keywords)])
 
 
 # From "what the rule names" to the one signature that the sweep calls for ops of one or two arrays. A rule written in full,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -45,7 +44,6 @@ from gradtape.xp.poles import met
 _new = object.__new__
 _ndarray = np.ndarray
 _getframe = sys._getframe
-_key_of = operator.attrgetter("_key")
 
 JACOBIANS: dict[str, Callable] = {}
 """How `GradientTape.jacobian` and `batch_jacobian` are computed: `tangents` says so."""
@@ -73,7 +71,8 @@ class GradientTape(Listening):
     """Record operations, then differentiate them.
 
     Trainable variables are tracked by themselves, tensors after `watch`. A tape that is not ``persistent`` can be asked
-    once, and frees its records while it answers. With ``trace`` it also notes where each op was called, with ``trace="values"`` all values too.
+    once, and frees its records while it answers. With ``trace`` it also notes where each op was called, with
+    ``trace="values"`` all values too.
 
     >>> x = Variable(3.0)
     >>> with GradientTape() as tape:
@@ -315,11 +314,12 @@ class GradientTape(Listening):
 
     def _pull_back(self, targets: list, seeds: list, sources: list, last: bool = True, sparse: bool = True) -> list:
         """The cotangent of each source, or None; seeds are tensors or Batched values. Frees a one-shot tape if ``last``."""
-        records = self.records
+        records, observers, accelerated = self.records, self.observers, self.accelerated
         consume = last and not self._persistent
-        raw = not thread.recorders or not (self._changed() or self._is_recorded_elsewhere([*targets, *seeds]))
-        accelerated = self.accelerated
-        if type(seeds[0] if seeds else None) is Batched:
+        raw = not thread.recorders or not (
+            any(observer.changes for observer in observers) or self._is_recorded_elsewhere([*targets, *seeds])
+        )
+        if seeds and type(seeds[0]) is Batched:
             xp = BATCHED
         else:
             xp = select(targets) if raw else RECORDED
@@ -328,7 +328,7 @@ class GradientTape(Listening):
                     accelerated = None
                 elif raw:
                     xp = accelerated.xp
-        keys = list(map(_key_of, sources))
+        keys = [source._key for source in sources]
         wanted = set(keys)
         unknown = None in wanted
         wanted.discard(None)
@@ -338,10 +338,11 @@ class GradientTape(Listening):
             poles: Any = met, self._start, AT_POLES
         else:
             poles = watch(self._safe, xp if raw and xp is not BATCHED else select(targets), self._start)
-        kind = Sweep if not self.observers else ObservedSweep
+        kind = ObservedSweep if observers else Sweep
         sweep = kind(xp, raw, raw or xp is BATCHED, needed, (self.variables, self._leaves) if sparse else (), poles)
-        if self.observers:
-            sweep.observers = self.observers  # type: ignore[attr-defined]
+        if observers:
+            sweep.observers = observers  # type: ignore[attr-defined]
+        cotangents = sweep.cotangents
         for target, seed in zip(targets, seeds):
             key = target._key
             if key not in records or records[key] is LEAF:  # counts only if it is itself a source, watched or not
@@ -349,21 +350,19 @@ class GradientTape(Listening):
                     continue
                 if key is None:
                     key = target._key = object()
-                    keys = list(map(_key_of, sources))
+                    keys = [source._key for source in sources]
                     wanted.add(key)
-            present = sweep.cotangents.get(key)
             seed = seed._array if raw and isinstance(seed, Tensor) else seed
-            sweep.cotangents[key] = seed if present is None else xp.add(present, seed)
+            cotangents[key] = xp.add(cotangents[key], seed) if key in cotangents else seed
+        run = kind.run if accelerated is None else accelerated.sweep
         try:
             with xp.scope():
-                run = kind.run if accelerated is None or self.observers else accelerated.sweep
                 run(sweep, records if consume and self.trace is None else records.copy(), wanted)
         finally:
             if consume:
                 self.records = None
         if self.trace is not None:
             self.trace.asked = targets, seeds, sources
-        cotangents = sweep.cotangents
         if consume:
             caller = _getframe(2)
             self._used = caller.f_code, caller.f_lasti
@@ -373,9 +372,6 @@ class GradientTape(Listening):
         if len(wanted) < len(keys):  # a source that is given twice gets the very same gradient (A7.15)
             cotangents = {k: once(cotangents[k]) for k in wanted if k in cotangents}
         return list(map(cotangents.get, keys))
-
-    def _changed(self) -> bool:
-        return any(observer.changes for observer in self.observers)
 
     def _is_recorded_elsewhere(self, involved: list) -> bool:
         """Whether a recorder other than this finished tape tracks a value that the sweep reads.

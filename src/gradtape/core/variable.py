@@ -20,7 +20,7 @@ from gradtape.core.context import thread
 from gradtape.core.cuts import ASSIGNED, leave
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import OPS, RECORDED, select
-from gradtape.errors import InvalidArgumentError, message, shown
+from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.naming import scoped
@@ -36,6 +36,11 @@ else:
 
 _numbers = itertools.count()
 _NOT_EAGER = "This property/operation is not supported when eager execution is enabled."
+
+
+def new_number() -> int:
+    """A number that no variable has: smaller than those of all variables that are made from now on."""
+    return next(_numbers)
 
 
 def variable_of(value: Any) -> Any:
@@ -117,7 +122,7 @@ class Variable(Convertible, Operators):
         self.aggregation = aggregation
 
     def _set_up(self, array: Any, trainable: bool, name: str, static: TensorShape) -> None:
-        self._number = next(_numbers)
+        self._number = new_number()
         self._key = object()
         self._trainable = trainable
         self._differentiable = array.dtype in dtypes.TRAINABLE
@@ -299,7 +304,7 @@ class Variable(Convertible, Operators):
         if delta.shape != array.shape:
             raise InvalidArgumentError(
                 message(
-                    f"Cannot update variable with shape {_dims(array)} using a Tensor with shape {_dims(delta)}, "
+                    f"Cannot update variable with shape {dims(array.shape)} using a Tensor with shape {dims(delta.shape)}, "
                     "shapes must be equal.",
                     received=f"variable {self.name!r}",
                     fix="broadcast the update first",
@@ -319,9 +324,7 @@ class Variable(Convertible, Operators):
         array = tensor._array
         # Held by: the variable, the local name and the call; the tensor, the local name and the call.
         alone = type(tensor) is Tensor and sys.getrefcount(tensor) == 3 and sys.getrefcount(array) == 3
-        if alone and array.base is None and array.flags.writeable:
-            return array
-        return None
+        return array if alone and array.base is None and array.flags.writeable else None
 
     def _assigned(self, array: Any, read_value: bool) -> Any:
         present = self._tensor
@@ -397,7 +400,7 @@ class Variable(Convertible, Operators):
             bad = (where[..., position] < 0) | (where[..., position] >= length)
             if bad.any():
                 at = tuple(int(i) for i in np.argwhere(bad)[0])
-                text = f"indices{list(at)} = {where[at].tolist()} does not index into shape {_dims(array)}"
+                text = f"indices{list(at)} = {where[at].tolist()} does not index into shape {dims(array.shape)}"
                 raise InvalidArgumentError(
                     message(text, received=f"indices of shape {where.shape}", expected=f"places inside {array.shape}")
                 )
@@ -425,7 +428,7 @@ class Variable(Convertible, Operators):
             return self._changed("set", index, value)
         except ValueError:
             part = self._tensor._array[index].shape
-            text = f"Cannot broadcast input shape {_dims(value)} into final shape {list(part)}"
+            text = f"Cannot broadcast input shape {dims(value.shape)} into final shape {list(part)}"
             raise InvalidArgumentError(message(text, expected=f"a value that broadcasts to {part}")) from None
 
     # Python protocol (operators come from ops.methods)
@@ -531,7 +534,3 @@ _CHANGES: dict[str, Callable] = {
 def _known(indices: Tensor) -> Any:
     """Row numbers as a NumPy array, unless they are traced."""
     return indices._array if indices._is_traced() else indices._host()
-
-
-def _dims(array: np.ndarray) -> str:
-    return "[" + ",".join(map(str, array.shape)) + "]"

@@ -434,7 +434,7 @@ class Body:
             self.levels = [level]
             with _unchecked():
                 for number, tape in enumerate(tapes, 1):
-                    tape.__exit__()
+                    tape.__exit__(None, None, None)
                     free = self.free if number == 1 else [True] * len(level.carry)
                     level = self._derived(number, level, tape, tapes[number:], free)
                     self.levels.append(level)

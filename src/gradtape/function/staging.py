@@ -165,7 +165,7 @@ class Program:
                 text, counts = self._trace(body, call, taped)
             finally:
                 activate(around)
-        self.created = bool(state.created)
+        self.created = bool(state.created) or state.made_outside
         self.draws = state.draws
         self.variables = list(state.lifted.values())
         self._changeable = {  # the shapes of those variables whose shape may change

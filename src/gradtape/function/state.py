@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.variable import Variable
+from gradtape.core.variable import Variable, new_number
 from gradtape.errors import message
 from gradtape.function.holding import LOCK, has_value, settle_to, settled
 from gradtape.ops.execution import Unstageable, staging
@@ -212,6 +212,7 @@ class Tracing(State):
         self.bounds: dict[tuple, int] = {}  # and how many are kept
         self._first: dict[Any, Any] = {}  # by key: the arrays that stand for what variables held when the call began
         self._loops = 0
+        self.made_outside = False  # whether variables were made in an `init_scope`: code that looks for them runs differently
         self.journal: Any = None  # a tape that records everything, if the function asks for `tf.gradients`
 
     def next_place(self) -> tuple:
@@ -251,9 +252,11 @@ class Tracing(State):
         kept, state, device = dict(vars(staging)), _thread.state, here.device
         vars(staging).clear()
         _thread.state, here.device = None, self._device
+        number = new_number()
         try:
             yield
         finally:
+            self.made_outside |= new_number() > number + 1
             vars(staging).update(kept)
             _thread.state, here.device = state, device
 

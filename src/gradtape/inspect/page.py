@@ -30,7 +30,8 @@ def page(tape: GradientTape, path: Any, target: Any = None, sources: Any = None,
     """Write a self-contained HTML page on the tape: its graph, what each op read and made, and what stands out.
 
     Gradients are those of ``target`` by the ``sources`` (default: all that is watched), or, if the tape traces, of what
-    `gradient` was last asked for. A tape with ``trace=True`` has more to tell, above all lines of code; with ``trace="values"`` it has all values.
+    `gradient` was last asked for. A tape with ``trace=True`` has more to tell, above all lines of code; with ``trace="values"``
+    it has all values.
     """
     count = len(records_of(tape))
     if count > max_ops:

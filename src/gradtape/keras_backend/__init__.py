@@ -8,8 +8,20 @@ from keras.src.backend.common.name_scope import name_scope
 
 from gradtape.keras_backend import core, image, linalg, math, nn, numpy, random
 from gradtape.keras_backend.core import (
-    IS_THREAD_SAFE, SUPPORTS_COMPLEX_DTYPES, SUPPORTS_RAGGED_TENSORS, SUPPORTS_SPARSE_TENSORS, Variable, cast,
-    compute_output_spec, cond, convert_to_numpy, convert_to_tensor, device_scope, is_tensor, random_seed_dtype, shape,
+    IS_THREAD_SAFE,
+    SUPPORTS_COMPLEX_DTYPES,
+    SUPPORTS_RAGGED_TENSORS,
+    SUPPORTS_SPARSE_TENSORS,
+    Variable,
+    cast,
+    compute_output_spec,
+    cond,
+    convert_to_numpy,
+    convert_to_tensor,
+    device_scope,
+    is_tensor,
+    random_seed_dtype,
+    shape,
     vectorized_map,
 )  # fmt: skip
 from gradtape.keras_backend.rnn import bidirectional_gru, bidirectional_lstm, cudnn_ok, gru, lstm, rnn

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NoReturn
 
 from keras.src.backend import config
 from keras.src.backend.common import dtypes
+from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.dtype_policies import DTypePolicy
 from keras.src.layers import Embedding
 from keras.src.utils import backend_utils, traceback_utils
 
-from gradtape.keras_backend import batches, event_files, optimizer, saving, tensorflow_names
+from gradtape.errors import message
+from gradtape.function.leaves import Mismatch
+from gradtape.keras_backend import batches, event_files, legacy_names, optimizer, saving, tensorflow_names
+from gradtape.ops.execution import Unstageable
 
 _WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
@@ -24,10 +28,15 @@ def apply() -> None:
     backend_utils.DynamicBackend.__getattr__ = _of_backend(backend_utils.DynamicBackend.__getattr__)
     backend_utils.in_tf_graph = lambda: False  # a layer in a data pipeline runs as everywhere
     traceback_utils.format_argument_value = _argument
+    for ours in (Unstageable, Mismatch):
+        ours._keras_call_info_injected = True  # type: ignore[attr-defined]  # Keras would raise something else in its place
+    KerasTensor.__array_priority__ = 200  # tensor * symbol is the symbol's to say, as symbol * tensor
+    KerasTensor.__gradtape_tensor__ = _has_no_value
     Embedding.enable_lora = _of_the_variable(Embedding.enable_lora)
     optimizer.install()
     saving.install()
     tensorflow_names.install()
+    legacy_names.install()
     batches.install()
     event_files.install()
 
@@ -66,6 +75,18 @@ def _argument(value: Any) -> str:
     if backend.is_tensor(value):
         return f"tf.Tensor(shape={tuple(value.shape)}, dtype={value.dtype.name})"
     return repr(value)
+
+
+def _has_no_value(symbol: KerasTensor) -> NoReturn:
+    """A function of ours has met what `keras.Input` or a layer applied to it gave."""
+    raise ValueError(
+        message(
+            "A KerasTensor cannot be used as input to a TensorFlow function.",
+            received=repr(symbol),
+            why="it stands for a shape and a dtype while a functional model is put together, and has no value",
+            fix="call the function in a layer: keras.layers.Lambda(lambda x: tf.exp(x))(symbol); or use keras.ops.exp(symbol)",
+        )
+    )
 
 
 def _of_the_variable(enable_lora: Any) -> Any:

@@ -11,6 +11,7 @@ from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 
+from gradtape.function.state import State
 from gradtape.ops.execution import init_scope
 from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor, wrap
@@ -20,7 +21,7 @@ def compute_output_spec(fn: Callable, *args: Any, **kwargs: Any) -> Any:
     """The results of ``fn`` as `KerasTensor`: lengths that follow an open one are open, too."""
     open_axes = {axis for x in tree.flatten((args, kwargs)) if isinstance(x, KerasTensor) for axis in _open(x)}
     lengths = (2, 3) if open_axes <= {0} else (83, 89)  # a batch may be tiny, an image must hold the kernel that goes over it
-    with StatelessScope(), SymbolicScope(), init_scope():
+    with StatelessScope(), SymbolicScope(), init_scope(), State(may_create=True):  # what is assigned is forgotten
         first = _run(fn, args, kwargs, lengths[0])
         if not open_axes:
             return tree.map_structure(lambda x: _described(x, x), first)

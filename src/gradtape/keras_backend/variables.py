@@ -19,6 +19,7 @@ from gradtape.errors import message
 from gradtape.ops.execution import init_scope
 from gradtape.values import convert, dtypes
 from gradtape.values.composite import Structured
+from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor
 
 
@@ -51,6 +52,10 @@ class Variable(KerasVariable, convert.Convertible):
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Tensor:
         return convert_to_tensor(value, dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._shape) if self._value is None else self._value.shape
 
     @property
     def trainable(self) -> bool:
@@ -119,20 +124,22 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
         return x if dtype is None else cast(x, dtype)
     if isinstance(x, KerasVariable):
         return x._operand() if dtype is None else cast(x._operand(), dtype)
-    kind = type(x)
-    if dtype is None and (kind is float or kind is int):
-        return convert.convert_to_tensor(x, floatx() if kind is float else "int32")
+    if dtype is None and (type(x) is float or type(x) is int):
+        return convert.convert_to_tensor(x, floatx() if type(x) is float else "int32")
     if isinstance(x, Structured):
         x = x.to_tensor() if hasattr(x, "to_tensor") else toplevel.convert_to_tensor(x)
         return convert_to_tensor(x, dtype)
     return _from_values(x, None if dtype is None else standardize_dtype(dtype))
 
 
+_VALUES = (list, tuple, bool, int, float, complex, str, bytes, np.ndarray, np.generic)
+
+
 def _from_values(x: Any, dtype: str | None) -> Tensor:
     """From Python and NumPy values, and from the arrays of other libraries."""
     if isinstance(x, convert.Convertible):
         return convert_to_tensor(x._to_tensor(), dtype)
-    if not isinstance(x, (list, tuple, bool, int, float, complex, str, bytes, np.ndarray, np.generic)) and hasattr(x, "__array__"):
+    if not isinstance(x, _VALUES) and hasattr(x, "__array__"):
         x = np.asarray(x)
     if isinstance(x, (np.ndarray, np.generic)):
         if x.dtype.kind in "OSU" or dtype == "string":

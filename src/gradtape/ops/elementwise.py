@@ -12,7 +12,7 @@ from gradtape.core.op import binary, op, pair, unary
 from gradtape.errors import UnimplementedError, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over, take_composites
-from gradtape.values.convert import convert_to_tensor
+from gradtape.values.convert import convert_to_tensor, pack_with
 from gradtape.values.tensor import Tensor
 
 # Frequent rules avoid Python numbers: NumPy spends 18,500 instructions on ``1 - x`` and 4,500 on ``x * x``.
@@ -342,4 +342,5 @@ def _different(x: Tensor, y: Tensor) -> TypeError:
 
 
 cast.elementwise = True  # type: ignore[attr-defined]
+pack_with(cast=cast)
 take_composites(globals(), elementwise="stop_gradient")

@@ -122,7 +122,7 @@ def _stack_rule(xp, g, *, xs_shape, axis):
 
 
 stack.vjp(_stack_rule)
-pack_with(stack)
+pack_with(stack=stack)
 
 
 @op

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-import numpy as np
-from numpy import multiply, subtract
+from numpy import asarray, multiply, subtract
 
 from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer, single, writable
@@ -52,12 +51,11 @@ class SGD(Optimizer):
             return super()._update(work, lr)
         # Plain descent is two ufunc calls, 0.6 µs: anything around them shows. So `update` and `Variable.exclusive` stand
         # here without their calls. Held by: the variable, the local name and the call; the tensor, the name and the call.
-        lr = np.asarray(lr, self._dtypes[0])
-        for g, variable, entry in work:
-            if entry[3] is None:
+        lr = asarray(lr, self._dtypes[0])
+        for g, variable, (_, _, _, scratch, _) in work:
+            if scratch is None:
                 self._update_large(g, variable, (lr, lr), ())
                 continue
-            s = entry[3][0]
             tensor = variable._tensor
             p = tensor._array
             if (
@@ -67,7 +65,7 @@ class SGD(Optimizer):
                 or p.base is not None
             ):
                 p = writable(variable)
-            multiply(g, lr, s)
+            s = multiply(g, lr, scratch[0])
             try:
                 subtract(p, s, p)
             except ValueError:  # frozen, because somebody was handed a view of it

@@ -280,19 +280,20 @@ def _from_numpy_leaves(value: Any, leaves: list, dtype: dtypes.DType | None) -> 
     return _from_leaves(value, kinds, dtype)
 
 
-_stack: list = []
+_ops: dict[str, Any] = {}
 
 
-def pack_with(stack: Any) -> None:
-    """Declare the op that joins the tensors in a list (ops know values, not the other way round)."""
-    _stack[:] = [stack]
+def pack_with(**ops: Any) -> None:
+    """Declare the ops that join the tensors in a list, stack and cast (ops know values, not the other way round)."""
+    _ops.update(ops)
 
 
 def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
-    """A list that contains tensors is stacked, and the stack is recorded."""
-    if dtype is None:
-        dtype = dtypes.as_dtype(next(leaf.dtype for leaf in leaves if _is_tensor_like(type(leaf))))
-    parts = [convert_to_tensor(v, dtype) for v in value]
+    """A list that contains tensors is stacked, and the stack is recorded; they are cast if the first has another dtype."""
+    first = dtypes.as_dtype(next(leaf.dtype for leaf in leaves if _is_tensor_like(type(leaf))))
+    dtype = dtype or first
+    cast = dtype != first
+    parts = [_ops["cast"](v, dtype) if cast and _is_tensor_like(type(v)) else convert_to_tensor(v, dtype) for v in value]
     if len({p._array.shape for p in parts}) > 1:
         raise InvalidArgumentError(
             message(
@@ -302,7 +303,7 @@ def _packed(value: Any, dtype: dtypes.DType | None, leaves: list) -> Tensor:
                 fix="tf.concat(list, 0), or tf.ragged.stack(list)",
             )
         )
-    return _stack[0](*parts, axis=0)
+    return _ops["stack"](*parts, axis=0)
 
 
 _RANKS = {bool: 0, int: 1, float: 2, complex: 3}

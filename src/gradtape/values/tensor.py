@@ -331,17 +331,18 @@ class BatchedTensor(Tensor):
 
 
 _new = object.__new__
-_NUMPY = np.ndarray, np.generic
+_NUMPY = np.generic, np.ndarray  # a number, or a subclass of arrays
+_ndarray, _asarray = np.ndarray, np.asarray
 
 
 def wrap(array: Any) -> Tensor:
     """A Tensor around a raw array that nobody else will change."""
     kind = type(array)
-    if kind is np.ndarray:
+    if kind is _ndarray:
         tensor = _new(Tensor)
     elif isinstance(array, _NUMPY):
         tensor = _new(Tensor)
-        array = np.asarray(array)
+        array = _asarray(array)
     else:
         tensor = _new(storage(kind))
     tensor._array = array

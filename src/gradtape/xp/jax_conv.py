@@ -31,13 +31,10 @@ def _conv(x, w, *, strides, padding, dilations, groups):
     )  # fmt: skip
 
 
-# XLA's convolutions on the CPU are made for many channels. With few of them, a sum over the places of the filter is many times
-# faster: it becomes one loop.
+# XLA's convolutions on the CPU are made for many channels. With few of them, other forms are many times faster.
 
 _FEW_PRODUCTS = 27
-"""At most this many per result: a sum over places is then faster than a convolution, three channels of 3 × 3 included."""
-_SMALL = 2**21
-"""Elements that stay in the cache."""
+"""At most this many per result: windows and one matrix product are then faster, three channels of 3 × 3 included."""
 
 
 def _places(shape, size, strides, dilations):
@@ -49,22 +46,27 @@ def _places(shape, size, strides, dilations):
         yield place, (0, *starts, 0), (shape[0], *limits, shape[-1]), (1, *strides, 1)
 
 
+def _padded(x, padding):
+    return lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), *((low, high, 0) for low, high in padding), (0, 0, 0)])
+
+
 def _is_depthwise(w, groups):
     return groups > 1 and w.shape[-2] == 1 and w.shape[-1] == groups
 
 
-def _sum_over_places(x, w, *, strides, padding, dilations, groups):
-    """A convolution of one channel at a time; with one group, of all its channels one after the other."""
-    x = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0), *((low, high, 0) for low, high in padding), (0, 0, 0)])
-    total = 0
-    for place, starts, limits, steps in _places(x.shape, w.shape[:-2], strides, dilations):
-        part = lax.slice(x, starts, limits, steps)
-        if groups > 1:
-            total = total + part * w[place][0]
-        else:
-            for channel in range(w.shape[-2]):
-                total = total + part[..., channel : channel + 1] * w[place][channel]
-    return total
+def _depthwise(x, w, *, strides, padding, dilations, groups):
+    """Each channel by itself: a sum over the places of the filter, which becomes one loop."""
+    x = _padded(x, padding)
+    places = _places(x.shape, w.shape[:-2], strides, dilations)
+    return sum(lax.slice(x, *cut) * w[place][0] for place, *cut in places)
+
+
+def _of_windows(x, w, *, strides, padding, dilations, groups):
+    """All windows side by side, and one matrix product."""
+    x = _padded(x, padding)
+    parts = [lax.slice(x, *cut) for _, *cut in _places(x.shape, w.shape[:-2], strides, dilations)]
+    flat = w.reshape(-1, w.shape[-1])
+    return jnp.tensordot(jnp.concatenate(parts, -1), flat, 1, precision=lax.Precision.HIGHEST)
 
 
 def _on_cpu(*arrays):
@@ -74,9 +76,10 @@ def _on_cpu(*arrays):
 @_wide
 def conv(x, w, **attributes):
     groups = attributes["groups"]
-    few = groups == 1 and np.prod(w.shape[:-1]) <= _FEW_PRODUCTS
-    if (few or _is_depthwise(w, groups)) and _on_cpu(x, w):
-        return _sum_over_places(x, w, **attributes)
+    if _is_depthwise(w, groups) and _on_cpu(x, w):
+        return _depthwise(x, w, **attributes)
+    if groups == 1 and np.prod(w.shape[:-1]) <= _FEW_PRODUCTS and _on_cpu(x, w):
+        return _of_windows(x, w, **attributes)
     return _conv(x, w, **attributes)
 
 
@@ -84,27 +87,9 @@ def conv(x, w, **attributes):
 def conv_input(g, w, *, lengths, **attributes):
     """The transpose of `conv` in its first argument, of the spatial ``lengths``."""
     groups = attributes["groups"]
-    if groups == 1 and np.prod(g.shape[:-1]) * np.prod(w.shape[:-1]) <= _SMALL and _on_cpu(g, w):
-        return _one_product(g, w, lengths=lengths, **attributes)
     shape = jax.ShapeDtypeStruct((g.shape[0], *lengths, groups * w.shape[-2]), g.dtype)
-    direct = _sum_over_places if _is_depthwise(w, groups) and _on_cpu(g, w) else _conv
+    direct = _depthwise if _is_depthwise(w, groups) and _on_cpu(g, w) else _conv
     return jax.linear_transpose(lambda x: direct(x, w, **attributes), shape)(jnp.asarray(g))[0]
-
-
-def _one_product(g, w, *, lengths, strides, padding, dilations, groups):
-    """`conv_input` as one matrix product, whose parts are added where the places of the filter read."""
-    product = jnp.tensordot(g, w, [[-1], [-1]], precision=lax.Precision.HIGHEST)  # examples, positions, places, channels
-    n = len(lengths)
-    padded = (g.shape[0], *(low + m + high for m, (low, high) in zip(lengths, padding)), w.shape[-2])
-    total = 0
-    for place, starts, limits, steps in _places(padded, w.shape[:-2], strides, dilations):
-        part = product[(slice(None),) * (n + 1) + place]
-        around = [
-            (start - low, m - limit - high, step - 1)
-            for start, limit, step, m, (low, high) in zip(starts[1:-1], limits[1:-1], steps[1:-1], padded[1:-1], padding)
-        ]
-        total = total + lax.pad(part, jnp.zeros((), part.dtype), [(0, 0, 0), *around, (0, 0, 0)])
-    return total
 
 
 @_wide
@@ -112,7 +97,7 @@ def conv_filter(x, g, *, size, **attributes):
     """The transpose of `conv` in its second argument, of the spatial ``size``."""
     groups = attributes["groups"]
     shape = jax.ShapeDtypeStruct((*size, x.shape[-1] // groups, g.shape[-1]), g.dtype)
-    direct = _sum_over_places if _is_depthwise(shape, groups) and _on_cpu(x, g) else _conv
+    direct = _depthwise if _is_depthwise(shape, groups) and _on_cpu(x, g) else _conv
     return jax.linear_transpose(lambda w: direct(x, w, **attributes), shape)(jnp.asarray(g))[0]
 
 
@@ -131,6 +116,12 @@ def windows_transpose(x, *, strides, dilations, lengths):
     """Add windows back where `windows` read them, in zeros of the spatial ``lengths``."""
     n = len(lengths)
     size = x.shape[n + 1 : -1]
+    if tuple(strides) == size and set(dilations) == {1}:  # windows that lie side by side
+        order = [axis for i in range(1, n + 1) for axis in (i, n + i)]
+        beside = jnp.asarray(x).transpose(0, *order, 2 * n + 1)
+        covered = [count * k for count, k in zip(x.shape[1:], size)]
+        around = [(0, m - length) for m, length in zip(lengths, covered)]
+        return _padded(beside.reshape(x.shape[0], *covered, x.shape[-1]), around)
     shape = jax.ShapeDtypeStruct((x.shape[0], *lengths, x.shape[-1]), x.dtype)
     read = jax.linear_transpose(lambda a: windows(a, size=size, strides=strides, dilations=dilations), shape)
     return read(jnp.asarray(x))[0]

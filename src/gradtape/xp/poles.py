@@ -29,6 +29,7 @@ try:  # NOTE: private to NumPy. np.errstate sets the same variable, in Python: 0
     from numpy._core.umath import _extobj_contextvar, _make_extobj
 
     _COUNTING = _make_extobj(all="call", under="ignore", call=_count)
+    _set, _reset = _extobj_contextvar.set, _extobj_contextvar.reset
 
     class scope:
         """Context manager: no floating-point warnings; poles are counted."""
@@ -36,10 +37,10 @@ try:  # NOTE: private to NumPy. np.errstate sets the same variable, in Python: 0
         __slots__ = ("_token",)
 
         def __enter__(self) -> None:
-            self._token = _extobj_contextvar.set(_COUNTING)
+            self._token = _set(_COUNTING)
 
-        def __exit__(self, *_: object) -> None:
-            _extobj_contextvar.reset(self._token)
+        def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+            _reset(self._token)
 
 except ImportError:
 
