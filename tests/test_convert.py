@@ -67,6 +67,19 @@ def test_other_ops_refuse_the_conversion(function):
         function([1], [2.0])
 
 
+def test_tensors_in_a_list_are_cast_if_the_first_has_another_dtype_than_asked_for():
+    one, two = tf.constant(1), tf.constant(2, tf.int64)
+    assert tf.convert_to_tensor([one, two], tf.int64).numpy().tolist() == [1, 2]
+    assert tf.convert_to_tensor([[one], [2]], tf.float32).numpy().tolist() == [[1.0], [2.0]]
+    assert (tf.constant(0.5) + [one, one]).numpy().tolist() == [1.5, 1.5]
+    x = tf.Variable(1.5)
+    with tf.GradientTape() as tape:
+        y = tf.convert_to_tensor([x, 2 * x], tf.float64)
+    assert (y.dtype, float(tape.gradient(y, x))) == (tf.float64, 3.0)
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        tf.convert_to_tensor([two, one], tf.int64)
+
+
 def test_the_right_list_takes_the_dtype_of_the_left():
     assert tf.add([1.0], [2]).dtype is tf.float32
 

@@ -20,6 +20,7 @@ from gradtape.ops.execution import init_scope
 from gradtape.values import convert, dtypes
 from gradtape.values.composite import Structured
 from gradtape.values.shape import TensorShape
+from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor
 
 
@@ -139,6 +140,8 @@ def _from_values(x: Any, dtype: str | None) -> Tensor:
     """From Python and NumPy values, and from the arrays of other libraries."""
     if isinstance(x, convert.Convertible):
         return convert_to_tensor(x._to_tensor(), dtype)
+    if isinstance(x, TensorShape):
+        x = x.as_list()
     if not isinstance(x, _VALUES) and hasattr(x, "__array__"):
         x = np.asarray(x)
     if isinstance(x, (np.ndarray, np.generic)):
