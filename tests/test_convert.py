@@ -71,7 +71,7 @@ def test_tensors_in_a_list_are_cast_if_the_first_has_another_dtype_than_asked_fo
     one, two = tf.constant(1), tf.constant(2, tf.int64)
     assert tf.convert_to_tensor([one, two], tf.int64).numpy().tolist() == [1, 2]
     assert tf.convert_to_tensor([[one], [2]], tf.float32).numpy().tolist() == [[1.0], [2.0]]
-    assert (tf.constant(0.5) + [one, one]).numpy().tolist() == [1.5, 1.5]
+    assert tf.add(tf.constant(0.5), [one, one]).numpy().tolist() == [1.5, 1.5]
     x = tf.Variable(1.5)
     with tf.GradientTape() as tape:
         y = tf.convert_to_tensor([x, 2 * x], tf.float64)

@@ -153,6 +153,12 @@ def test_connectionist_classification_of_keras_2():
     np.testing.assert_allclose(score, [[4.5606456]], rtol=1e-5)
 
 
+def test_losses_have_the_names_that_programs_use():
+    for part in (keras.losses, keras.metrics, tf.losses, tf.metrics):
+        np.testing.assert_allclose(part.mean_squared_error(tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 2.0]])), [2.0])
+        assert part.mean_absolute_error is part.MAE
+
+
 def test_the_learning_rate_by_the_words_of_keras_2():
     optimizer = keras.optimizers.SGD(0.5)
     K.set_value(optimizer.learning_rate, K.get_value(optimizer.learning_rate) * 0.1)
@@ -174,3 +180,10 @@ def test_an_operation_that_cannot_be_compiled_is_named_without_keras_around_it(c
     np.testing.assert_allclose(found, np.sin([1.0]), rtol=1e-6)
     assert "because tf.numpy_function (" in caplog.text
     assert "Arguments received" not in caplog.text
+
+
+def test_a_tensor_and_a_symbol_meet_in_a_function_of_ours():
+    symbol = keras.Input((3,))
+    assert isinstance(tf.multiply(tf.ones((2, 3)), symbol), keras.KerasTensor)
+    with pytest.raises(TypeError, match="maximum of a tensor and a KerasTensor is not defined"):
+        tf.maximum(tf.ones((2, 3)), symbol)

@@ -25,7 +25,7 @@ from gradtape.core.cuts import NONDIFFERENTIABLE, passed_by, sever
 from gradtape.core.rules import canonical, reads_of, spread
 from gradtape.errors import InvalidArgumentError, OpError, advice, dims, message
 from gradtape.values import dtypes
-from gradtape.values.composite import Structured, hand_over
+from gradtape.values.composite import Structured, hand_over, reflected
 from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, is_jax, operand, string_scalar, wrong_dtype
 from gradtape.values.tensor import BatchedTensor, Tensor, out_of_scope, wrap
 from gradtape.xp import dialect
@@ -358,7 +358,7 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
             else:
                 both = pair(spec, x, y)
                 if both is NotImplemented:
-                    return NotImplemented
+                    return reflected(spec.name, x, y)
                 x, y = both
                 if type(x) is not _fast or type(y) is not _fast:
                     return apply(spec, (x, y), {})

@@ -1,4 +1,4 @@
-"""`tf.keras.backend`, the functions of Keras 1 and 2, which Keras has for TensorFlow alone: in the words of TensorFlow 1."""
+"""Names of Keras 1 and 2: `tf.keras.backend`, which Keras has for TensorFlow alone, in words of TensorFlow 1; and others."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ def install() -> None:
     public: Any = sys.modules["keras._tf_keras.keras.backend"]
     public.softmax = legacy.softmax = _softmax
     public.set_value = legacy.set_value = _set_value
+    for part in ("losses", "metrics"):  # `tf.keras` lost names that Keras has: mean_squared_error and a few more
+        whole, spelled = vars(sys.modules[f"keras.{part}"]), vars(sys.modules[f"keras._tf_keras.keras.{part}"])
+        spelled.update({name: value for name, value in whole.items() if name not in spelled})
 
 
 class _Names(types.ModuleType):

@@ -28,8 +28,9 @@ def apply() -> None:
     backend_utils.DynamicBackend.__getattr__ = _of_backend(backend_utils.DynamicBackend.__getattr__)
     backend_utils.in_tf_graph = lambda: False  # a layer in a data pipeline runs as everywhere
     traceback_utils.format_argument_value = _argument
+    ours: Any
     for ours in (Unstageable, Mismatch):
-        ours._keras_call_info_injected = True  # type: ignore[attr-defined]  # Keras would raise something else in its place
+        ours._keras_call_info_injected = True  # Keras would raise something else in its place
     KerasTensor.__array_priority__ = 200  # tensor * symbol is the symbol's to say, as symbol * tensor
     KerasTensor.__gradtape_tensor__ = _has_no_value
     Embedding.enable_lora = _of_the_variable(Embedding.enable_lora)

@@ -20,7 +20,6 @@ from gradtape.ops.execution import init_scope
 from gradtape.values import convert, dtypes
 from gradtape.values.composite import Structured
 from gradtape.values.shape import TensorShape
-from gradtape.values.shape import TensorShape
 from gradtape.values.tensor import Tensor
 
 

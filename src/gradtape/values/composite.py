@@ -125,3 +125,24 @@ def _taking(function: Any, elementwise: bool) -> Callable:
 
     call.elementwise = elementwise  # type: ignore[attr-defined]
     return call
+
+
+_REFLECTED = {
+    "add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__", "remainder": "__rmod__", "power": "__rpow__", "matmul": "__rmatmul__",
+    "less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__",
+    "logical_and": "__rand__", "logical_or": "__ror__", "logical_xor": "__rxor__",
+}  # fmt: skip
+
+
+def reflected(name: str, x: Any, y: Any) -> Any:
+    """An op of a tensor and something that outranks it, which has to say what comes out: a Keras symbol, say."""
+    if isinstance(y, Structured):
+        return NotImplemented  # whoever called the op hands it over
+    method = getattr(type(y), _REFLECTED.get(name, ""), None)
+    result = NotImplemented if method is None else method(y, x)
+    if result is NotImplemented:
+        kind = type(y).__name__
+        text = f"{name} of a tensor and a {kind} is not defined."
+        raise TypeError(message(text, received=f"a {kind}", fix=f"use a function that is made for a {kind}, as keras.ops"))
+    return result
