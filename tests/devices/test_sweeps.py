@@ -130,8 +130,14 @@ def _refusing(frozen):
 
 def test_a_rule_that_does_not_trace_goes_step_by_step(made, monkeypatch):
     sine = OPS["sin"].op
-    rule = sine.rule_x
-    monkeypatch.setattr(sine, "rule_x", lambda xp, g, out, x, y: rule(xp, g, out, x, y) * float(np.asarray(x).size > 0))
+    rule, *rest = sine.rules[0]
+
+    def on_the_host(xp, g, *read):
+        for part in read:
+            np.asarray(part)
+        return rule(xp, g, *read)
+
+    monkeypatch.setattr(sine, "rules", ((on_the_host, *rest),))
     for _ in range(2):
         (g,) = gradient(lambda x: tf.sin(x) * 2.0, X)
         np.testing.assert_allclose(g, 2 * np.cos(X))
@@ -234,7 +240,7 @@ def test_a_program_holds_no_array():
 
 
 def test_the_plain_sweep_is_not_touched():
-    assert tf.GradientTape.accelerated is None
+    assert tf.GradientTape().accelerated is None
     x = tf.constant(X)
     with tf.GradientTape() as tape:
         tape.watch(x)

@@ -4,6 +4,7 @@ import _thread
 import copy
 import gc
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -194,14 +195,16 @@ def test_a_step_that_fails_leaves_held_variables_as_they_were():
 
 
 @pytest.fixture
-def no_collection():
-    """An interruption that arrives in a callback of the collector is swallowed there: nobody sees it."""
+def interruptible():
+    """Interruptions arrive, even if the process was started to ignore them; in a callback of the collector nobody sees them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()
     yield
     gc.enable()
+    signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("no_collection")
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_calls_lose_nothing_and_tear_nothing():
     a, b = tf.Variable(np.zeros(2000, np.float32)), tf.Variable(np.zeros(2000, np.float32))
     step = _counter(a, b)
