@@ -21,7 +21,7 @@ class Listening:
     """A recorder that is told when it has more records than its ``limit``, and where the user's code then was."""
 
     code: CodeType | None = None  # the user's code that was met last: mostly it is met again
-    lines_only = False  # whether it wants to know the keys of what was made, not the tensors
+    line: Any = None  # what to call instead of ``grown``, with the key of what was made, if that is enough
 
     def moved(self, frame: FrameType) -> tuple[FrameType, CodeType]:
         """The frame of the user's code, from a frame that need not be."""
@@ -36,8 +36,8 @@ class Listening:
 def report_growth(recorder: Any, out: Any, inputs: Any) -> None:
     """Tell a recorder that it has one record more than its limit. The most frequent kind of op does this in place."""
     where = site(2)
-    if recorder.lines_only:
-        recorder.grown((tuple(o._key for o in out) if type(out) is tuple else out._key, *where))
+    if recorder.line is not None:
+        recorder.line((tuple(o._key for o in out) if type(out) is tuple else out._key, *where))
     else:
         recorder.grown((out, inputs, MANY, *where))
 

@@ -400,8 +400,8 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                         code = site.f_code
                         if code is not recorder.code:
                             site, code = recorder.moved(site)
-                        at = site.f_lasti
-                        recorder.grown((out._key, code, at) if recorder.lines_only else (out, x, y, code, at))
+                        line = recorder.line
+                        line((out._key, code, site.f_lasti)) if line else recorder.grown((out, x, y, code, site.f_lasti))
                 elif known:
                     passed_by(recorder, spec, out, (x, y))
         return out

@@ -108,7 +108,7 @@ class GradientTape(Listening):
         self.variables: dict[Any, Variable] = {}
         if trace or check_numerics:
             self.trace = Trace(CHECKS["numerics"] if check_numerics else None)
-            self.lines_only = not check_numerics and not _with_values(trace)
+            self.line = None if check_numerics or _with_values(trace) else self.trace.notes.append
             self.limit = -1  # every record is beyond it
             self.grown = self.trace.note if check_numerics else self.trace.notes.append  # type: ignore[method-assign, assignment]
         if check_numerics:

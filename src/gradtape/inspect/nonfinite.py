@@ -96,7 +96,7 @@ def find_nonfinite(tape: GradientTape, target: Any, sources: Any = None) -> NonF
     keys = [s._key for s in given] or [key for key, record in records.items() if record[0] is None]
     steps = _ancestors(steps_of(tape, [*targets, *given]), {t._key for t in targets})
     names = {key: tape.variables[key].name if key in tape.variables else "source" for key in keys if key is not None}
-    search = _Search(steps, names, _MORE if tape.trace is None or tape.lines_only else "")
+    search = _Search(steps, names, _MORE if tape.trace is None or tape.line is not None else "")
     if any(is_bad(t) for t in targets):
         return search.behind({t._key for t in targets if is_bad(t)})
     found = _Backward()

@@ -105,7 +105,7 @@ def steps_of(tape: GradientTape, given: Iterable = ()) -> list[Step]:
         steps.append(step)
         if entry is not None:
             step.place = entry.place
-        if entry is not None and not tape.lines_only:
+        if entry is not None and tape.line is None:
             step.values, step.results = list(entry.input_arrays), list(entry.output_arrays)
             continue
         step.values = [_input(op, kept, i, keys[i], known) for i in range(len(keys))]
