@@ -185,5 +185,7 @@ def test_an_operation_that_cannot_be_compiled_is_named_without_keras_around_it(c
 def test_a_tensor_and_a_symbol_meet_in_a_function_of_ours():
     symbol = keras.Input((3,))
     assert isinstance(tf.multiply(tf.ones((2, 3)), symbol), keras.KerasTensor)
-    with pytest.raises(TypeError, match="maximum of a tensor and a KerasTensor is not defined"):
-        tf.maximum(tf.ones((2, 3)), symbol)
+    assert isinstance(tf.ones((2, 3)) * symbol, keras.KerasTensor)
+    for function in (tf.maximum, tf.matmul, tf.linalg.solve, tf.linalg.matvec):
+        with pytest.raises(ValueError, match="A KerasTensor cannot be used as input"):
+            function(tf.ones((3, 3)), symbol)

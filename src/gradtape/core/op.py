@@ -25,8 +25,8 @@ from gradtape.core.cuts import NONDIFFERENTIABLE, passed_by, sever
 from gradtape.core.rules import canonical, reads_of, spread
 from gradtape.errors import InvalidArgumentError, OpError, advice, dims, message
 from gradtape.values import dtypes
-from gradtape.values.composite import Structured, hand_over, reflected
-from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, is_jax, operand, string_scalar, wrong_dtype
+from gradtape.values.composite import Structured, hand_over, outranked, reflected
+from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, operand, string_scalar, wrong_dtype
 from gradtape.values.tensor import BatchedTensor, Tensor, out_of_scope, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
@@ -356,10 +356,9 @@ def _binary_call(spec: Op, function: Callable) -> Callable:
                 if type(y) is not _fast:
                     return apply(spec, (x, y), {})
             else:
-                both = pair(spec, x, y)
-                if both is NotImplemented:
+                if outranked(spec.name, x, y):
                     return reflected(spec.name, x, y)
-                x, y = both
+                x, y = pair(spec, x, y)
                 if type(x) is not _fast or type(y) is not _fast:
                     return apply(spec, (x, y), {})
         a = x._array
@@ -449,10 +448,7 @@ def _pair_record(spec: Op, out: Tensor, x: Tensor, y: Tensor, kx: Any, ky: Any) 
 
 
 def pair(spec: Op, x: Any, y: Any) -> Any:
-    """The operands as tensors; a Python or NumPy value takes the dtype of the tensor it meets.
-
-    NotImplemented if ``y`` outranks tensors (``__array_priority__``), so that Python asks its reflected operator.
-    """
+    """The operands as tensors; a Python or NumPy value takes the dtype of the tensor it meets."""
     if type(x) is not Tensor and isinstance(x, Convertible):
         x = x._operand()
     if type(y) is not Tensor and isinstance(y, Convertible):
@@ -460,8 +456,6 @@ def pair(spec: Op, x: Any, y: Any) -> Any:
     if isinstance(x, Tensor):
         if isinstance(y, Tensor):
             return x, y
-        if getattr(y, "__array_priority__", 0) > 100 and not is_jax(type(y)):
-            return NotImplemented
         return x, operand(y, x._array.dtype, right=spec)
     if isinstance(y, Tensor):
         return operand(x, y._array.dtype), y

@@ -23,7 +23,7 @@ from gradtape.keras_backend.core import (
     random_seed_dtype,
     shape,
     vectorized_map,
-)  # fmt: skip
+)
 from gradtape.keras_backend.rnn import bidirectional_gru, bidirectional_lstm, cudnn_ok, gru, lstm, rnn
 
 __all__ = [

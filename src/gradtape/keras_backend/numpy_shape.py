@@ -231,15 +231,8 @@ def _cuts(indices_or_sections: Any) -> Any:
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     """Parts along an axis: so many of one length, or cut at indices."""
     x, cuts = tensor(x), _cuts(indices_or_sections)
-    length = x._array.shape[one_axis(axis, x._array.ndim)]
-    if isinstance(cuts, int) and cuts > 0 and length % cuts:
-        raise ValueError(
-            message(
-                "array split does not result in an equal division",
-                received=f"an axis of length {length} in {cuts} parts",
-                fix="array_split makes parts that differ by one",
-            )
-        )
+    if isinstance(cuts, int) and cuts > 0:
+        return functions.split(x, cuts, one_axis(axis, x._array.ndim))
     return array_split(x, cuts, axis)
 
 

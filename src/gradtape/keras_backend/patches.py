@@ -44,16 +44,11 @@ def apply() -> None:
 
 def _narrowed(result_type: Any) -> Any:
     """64 bits stay where somebody asked for them, as in TensorFlow; mixing narrower dtypes does not widen to them."""
-    known: dict[tuple, str] = {}
 
     def found(*args: Any) -> str:
-        key = (config.floatx(), *args)
-        dtype = known.get(key)
-        if dtype is None:
-            dtype = result_type(*args)
-            asked = config.floatx() == "float64" or any(getattr(arg, "name", arg) in _WIDE for arg in args)
-            dtype = known[key] = dtype if asked else _WIDE.get(dtype, dtype)
-        return dtype
+        dtype = result_type(*args)
+        asked = config.floatx() == "float64" or any(getattr(arg, "name", arg) in _WIDE for arg in args)
+        return dtype if asked else _WIDE.get(dtype, dtype)
 
     return found
 

@@ -160,9 +160,7 @@ def _from_python(x: Any, dtype: str) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
     if wanted.is_integer or wanted.is_bool:  # Keras takes [1.5] for int32, as NumPy does: by cutting it
         array = np.asarray(x)
-        if array.dtype.kind in "fc" or (wanted.is_bool and array.dtype.kind in "iu"):
-            return cast(convert.convert_to_tensor(array), dtype)
-        if array.dtype.kind == "b":
+        if array.dtype.kind in "bfc" or (wanted.is_bool and array.dtype.kind in "iu"):
             return cast(convert.convert_to_tensor(array), dtype)
     return convert.convert_to_tensor(x, wanted)
 

@@ -11,7 +11,7 @@ from gradtape.core.cuts import STOP_GRADIENT, sever
 from gradtape.core.op import binary, op, pair, unary
 from gradtape.errors import UnimplementedError, message
 from gradtape.values import dtypes
-from gradtape.values.composite import Structured, hand_over, take_composites
+from gradtape.values.composite import Structured, hand_over, outranked, reflected, take_composites
 from gradtape.values.convert import convert_to_tensor, pack_with
 from gradtape.values.tensor import Tensor
 
@@ -319,10 +319,9 @@ def true_divide(x: Any, y: Any, name: str | None = None) -> Tensor:
         return divide(x, y)  # by far the most frequent case of conversion
     if isinstance(x, Tensor) and isinstance(y, (float, str, bytes)) and not (x.dtype.is_floating or x.dtype.is_complex):
         y = convert_to_tensor(y)
-    both = pair(divide.op, x, y)
-    if both is NotImplemented:
-        return NotImplemented
-    x, y = both
+    if outranked("divide", x, y):
+        return reflected("divide", x, y)
+    x, y = pair(divide.op, x, y)
     dtype = x._array.dtype
     if dtype != y._array.dtype:
         raise _different(x, y)

@@ -19,6 +19,7 @@ from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops import arrays, contract, elementwise, indexing, numpy_functions, numpy_protocol, shape
 from gradtape.ops.execution import staging
 from gradtape.values import dtypes
+from gradtape.values.composite import outranked
 from gradtape.values.convert import Convertible
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import WHEN_JAX_LOADS
@@ -51,10 +52,9 @@ def _equality(function: Any, unlike: bool) -> Callable:
     def call(self: Any, other: Any) -> Any:
         if other is None and isinstance(self, Tensor):
             return unlike
-        both = pair(function.op, self, other)
-        if both is NotImplemented:
+        if outranked(function.op.name, self, other):
             return NotImplemented
-        x, y = both
+        x, y = pair(function.op, self, other)
         if x._array.dtype == y._array.dtype and not _broadcastable(x._array.shape, y._array.shape):
             return wrap(np.asarray(unlike))
         return function(x, y)
@@ -77,11 +77,11 @@ _COMPARISONS = {
 
 def _bits(logical: Any, bitwise: Any) -> Callable:
     def call(self: Any, other: Any) -> Any:
-        both = pair(bitwise.op, self, other)
-        if both is NotImplemented:
+        if outranked(bitwise.op.name, self, other):
             return NotImplemented
-        _no_floats(bitwise, both[0])
-        return (logical if both[0]._array.dtype.kind == "b" else bitwise)(*both)
+        x, y = pair(bitwise.op, self, other)
+        _no_floats(bitwise, x)
+        return (logical if x._array.dtype.kind == "b" else bitwise)(x, y)
 
     return call
 

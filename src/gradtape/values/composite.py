@@ -12,7 +12,7 @@ from typing import Any
 
 from gradtape.errors import message
 from gradtape.values import dtypes
-from gradtape.values.convert import Convertible
+from gradtape.values.convert import Convertible, is_jax
 from gradtape.values.tensor import Tensor
 
 
@@ -127,22 +127,29 @@ def _taking(function: Any, elementwise: bool) -> Callable:
     return call
 
 
-_REFLECTED = {
+REFLECTED = {
     "add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
     "floor_divide": "__rfloordiv__", "remainder": "__rmod__", "power": "__rpow__", "matmul": "__rmatmul__",
     "less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__",
-    "logical_and": "__rand__", "logical_or": "__ror__", "logical_xor": "__rxor__",
+    "equal": "__eq__", "not_equal": "__ne__", "logical_and": "__rand__", "logical_or": "__ror__", "logical_xor": "__rxor__",
+    "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
 }  # fmt: skip
+"""The ops that are operators, and the method that answers for the right operand."""
+
+
+def outranked(name: str, x: Any, y: Any) -> bool:
+    """Whether an op is an operator of a tensor and something that outranks it (``__array_priority__``) and is to be asked."""
+    if getattr(y, "__array_priority__", 0) <= 100 or isinstance(y, Convertible) or is_jax(type(y)):
+        return False
+    return name in REFLECTED and isinstance(x, (Tensor, Convertible))
 
 
 def reflected(name: str, x: Any, y: Any) -> Any:
     """An op of a tensor and something that outranks it, which has to say what comes out: a Keras symbol, say."""
-    if isinstance(y, Structured):
-        return NotImplemented  # whoever called the op hands it over
-    method = getattr(type(y), _REFLECTED.get(name, ""), None)
+    method = getattr(type(y), REFLECTED[name], None)
     result = NotImplemented if method is None else method(y, x)
     if result is NotImplemented:
         kind = type(y).__name__
         text = f"{name} of a tensor and a {kind} is not defined."
-        raise TypeError(message(text, received=f"a {kind}", fix=f"use a function that is made for a {kind}, as keras.ops"))
+        raise TypeError(message(text, received=f"a {kind}", expected=f"something with {REFLECTED[name]} for tensors"))
     return result
