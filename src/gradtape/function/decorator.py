@@ -174,9 +174,27 @@ class Function:
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (kwargs or thread.recorders):
+            program = self._known(args)
+            if program is not None:
+                with self._lock:
+                    return program.step(args, [draw() for draw in program.draws])
         if self._specs is not None or kwargs:
             args, kwargs = self._bound(args, kwargs)
         return self._run(args, kwargs, None)
+
+    def _known(self, args: tuple) -> Program | None:
+        """The program of a plain call, the most frequent one: of tensors, outside of everything, with nothing to look after."""
+        kinds = []
+        for tensor in args:
+            if type(tensor) is not Tensor:
+                return None
+            array = tensor._array
+            kinds.append((array.dtype, array.shape))
+        program = self._programs.get(((tuple(kinds), len(args)), False))  # as `_key` has it
+        if type(program) is not Program or not program.always_fits:
+            return None
+        return None if thread.batch or settings.run_eagerly or current() is not None else program
 
     def _bound(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments by position, as far as there is one for them."""
@@ -221,7 +239,7 @@ class Function:
                 draws = [draw() for draw in program.draws] if snapshot is None else snapshot.draws
             try:
                 if program.holds and snapshot is None and current() is None:
-                    result = program.results.assemble(program.step([t._array for t in call.tensors], draws))
+                    result = program.step(call.tensors, draws)
                 else:
                     result = self._compiled(program, call, program.snapshot(snapshot, draws), snapshot is None)
             except MoreSteps as more:

@@ -105,27 +105,20 @@ def _described(name: str, program: Any) -> Explanation:
     )
 
 
-class _Known:
-    """A call of which a program was made, as far as its key tells."""
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-        self.kinds = key[0]
-
-
 def _why_new(function: Any, call: Call, key: Any) -> str:
     if not function._programs:
         return "it is the first call"
     if any(known == call.key for known, _ in function._programs):
         return "it is the first call under such a tape" if key[1] else "it is the first call without a tape"
-    nearest: Any = min((_Known(known) for known, _ in function._programs), key=lambda known: _distance(call, known))
+    nearest = min((known for known, _ in function._programs), key=lambda known: _distance(call, known))
     return signature.difference(call, nearest, function._argument_name)
 
 
-def _distance(call: Call, known: _Known) -> float:
-    if len(call.kinds) != len(known.kinds) or call.key[1] != known.key[1]:
+def _distance(call: Call, known: tuple) -> float:
+    kinds, structure = known
+    if len(call.kinds) != len(kinds) or call.key[1] != structure:
         return float("inf")
-    return sum(a != b for a, b in zip(call.kinds, known.kinds))
+    return sum(a != b for a, b in zip(call.kinds, kinds))
 
 
 def cost(piece: Any) -> dict[str, float]:

@@ -6,6 +6,7 @@ import os
 import traceback
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from gradtape.core.callsite import logger
 from gradtape.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, message
@@ -128,20 +129,21 @@ class Retraces:
     """Tells, once for each cause, why a function keeps being traced."""
 
     def __init__(self) -> None:
-        self._calls: list[Call] = []
+        self._count = 0
+        self._last: Any = None  # the key of the last call that was traced; the call itself would keep its tensors
         self._told: set[str] = set()
 
     def note(self, name: str, call: Call, argument: Callable[[tuple], str]) -> None:
-        if len(self._calls) >= RETRACES:
-            change = difference(call, self._calls[-1], argument)
+        if self._count >= RETRACES:
+            change = difference(call, self._last, argument)
             cause = change.split(" from ")[0]
             if cause not in self._told:
                 self._told.add(cause)
                 logger.warning(
                     message(
-                        f"tf.function: {name} was traced {len(self._calls) + 1} times; this time {change}.",
+                        f"tf.function: {name} was traced {self._count + 1} times; this time {change}.",
                         fix="pass Python numbers as tensors, keep shapes fixed (pad the last batch), or give input_signature",
                     )
                 )
-        self._calls.append(call)
-        del self._calls[: -RETRACES - 1]
+        self._count += 1
+        self._last = call.key

@@ -146,11 +146,12 @@ def fit(value: Any, spec: Any) -> Any:
 # What changed
 
 
-def difference(new: Call, old: Any, name: Callable[[tuple], str]) -> str:
-    """In words, the first thing in which two calls differ; ``name`` gives an argument's, from the path to its part."""
-    if len(new.kinds) != len(old.kinds) or new.key[1] != old.key[1]:
+def difference(new: Call, old: tuple, name: Callable[[tuple], str]) -> str:
+    """In words, the first thing in which a call differs from that of a key; ``name`` gives an argument's, from its path."""
+    kinds, structure = old
+    if len(new.kinds) != len(kinds) or new.key[1] != structure:
         return "the structure of the arguments changed"
-    for path, now, before in zip(_paths(new.structure), new.kinds, old.kinds):
+    for path, now, before in zip(_paths(new.structure), new.kinds, kinds):
         if now != before:
             other = now[0] is before[0] is Variable
             return name(path[1:]) + (" is another variable" if other else f" changed from {_words(before)} to {_words(now)}")

@@ -20,7 +20,8 @@ from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape, safety
 from gradtape.core.variable import Variable
 from gradtape.function.cache import compile_at_first_run
-from gradtape.function.holding import LOCK, Holder, is_held, settled
+from gradtape.function.holding import LOCK, Holder
+from gradtape.function.inputs import Inputs
 from gradtape.function.journal import recorded_if_asked
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
@@ -142,13 +143,13 @@ class Program:
         self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool,
         bounds: dict | None = None, donate: bool = True,
     ) -> None:  # fmt: skip
-        from jax import block_until_ready, device_put, effects_barrier
+        from jax import block_until_ready, effects_barrier
         from jax.numpy import copy
 
         from gradtape.xp import jax as JAX
         from gradtape.xp import jax_devices
 
-        self._scope, self._put, self._copy, self._devices = JAX.scope, device_put, copy, jax_devices
+        self._scope, self._copy, self._devices = JAX.scope, copy, jax_devices
         self._wait, self._barrier = block_until_ready, effects_barrier
         self.constants: set = set()
         self._restores = True  # variables are what they were if the call has to be run again
@@ -173,7 +174,6 @@ class Program:
             if name[0] == "variable" and not state.lifted[name[1]].shape.is_fully_defined()
         }  # fmt: skip
         self.captures = bool(self._captured.keys - state.lifted.keys())
-        self._last: dict[Any, tuple[Tensor, Any]] = {}  # by variable: a tensor that it held, and the same on the device
         with JAX.scope():
             self._compile(text, counts, donate)
         for piece in filter(None, (self.forward, self.backward)):
@@ -183,10 +183,9 @@ class Program:
         read, donated = ([name in part for name in names] for part in (self.forward.names, self.forward.donated))
         self.holder = Holder(self.assigned, read, donated, VALUE)
         self._by_key = {v._key: v for v in self.variables}
-        others = self.forward.names[sum(read) :]  # the inputs that the holder has not: constants stay, the others change
-        self._others = [self._constants.get(name) for name in others]
-        self._changing = [(i, name) for i, name in enumerate(others) if name not in self._constants]
+        self._inputs = Inputs(self.forward.names[sum(read) :], self._constants, self._by_key)
         self.holds = not taped and snapshot is None and not self.forward.effects and self._restores
+        self.always_fits = self.holds and not (self.captures or self._changeable or self._counted)
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
@@ -332,24 +331,20 @@ class Program:
             raise MoreSteps({p: max(b, 1 << (counts.get(p, 1) - 1).bit_length()) for p, b in self._bounds.items()})
         return results
 
-    def step(self, arrays: list, draws: list) -> list[Tensor]:
-        """The results of a call of which nobody wants a gradient; variables stay arrays of the program until they are read."""
+    def step(self, tensors: Any, draws: list) -> Any:
+        """The result of a call of which nobody wants a gradient; variables stay arrays of the program until they are read."""
         outs: list = []
         with LOCK, self._scope():
-            inputs = self.holder.begin()
-            others = self._others.copy()
-            for i, name in self._changing:
-                others[i] = self._current(name, arrays, draws)
-            inputs = self._together(inputs + others)
+            inputs = self._together(self.holder.begin() + self._inputs.now(tensors, draws))
             try:  # An interruption is noticed when the call has returned: what it has written over must be replaced then.
                 outs.extend(chain.from_iterable(starmap(self.forward.run, (inputs,))))
             finally:
                 if outs:
                     self.holder.arrays = outs[self.outputs :]  # no call, at the beginning of which it would be noticed again
-        tensors = self._complete(self._wrapped(outs[: self.outputs]))
+        results = self._complete(self._wrapped(outs[: self.outputs]))
         for variable, value in self.constant:
             variable._put(value)
-        return tensors
+        return self.results.assemble(results)
 
     def pull(self, arrays: list, start: Snapshot, handed_over: list, upstream: list) -> list:
         """The gradients of all sources."""
@@ -365,26 +360,12 @@ class Program:
         if kind == "argument":
             return arrays[which]
         if kind == "variable":
-            return self._on_device(start.values[which])
+            return self._inputs.on_device(start.values[which])
         if kind == "draw":
             return start.draws[which]
         if kind == "constant":
             return self._constants[name]
         return (handed_over if kind == "handed over" else upstream)[which]
-
-    def _current(self, name: tuple, arrays: list, draws: list) -> Any:
-        kind, which = name
-        if kind == "variable":
-            variable = self._by_key[which]
-            return variable._held.array(variable) if is_held(variable) else self._on_device(settled(variable))
-        return arrays[which] if kind == "argument" else draws[which]
-
-    def _on_device(self, tensor: Tensor) -> Any:
-        """The value of a variable, which is transferred once."""
-        known = self._last.get(tensor._key)
-        if known is None or known[0] is not tensor:
-            known = self._last[tensor._key] = tensor, self._put(tensor._array)
-        return known[1]
 
     def _together(self, inputs: list) -> list:
         """The inputs on one device: the one that this thread has chosen, if it has."""
