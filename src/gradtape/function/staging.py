@@ -49,19 +49,22 @@ class Piece:
         import jax
         from jax.extend import core
 
+        from gradtape.xp.jax_devices import compiler_options
+
         used = {v for e in equations for v in e.invars if not isinstance(v, core.Literal)}
         used.update(v for v in outputs if not isinstance(v, core.Literal))
         wanted = {variable: name for variable, name in inputs.items() if variable in used}
-        places = {name: i for i, name in enumerate(assigned)}
-        wanted = dict(sorted(wanted.items(), key=lambda item: places.get(item[1], len(places))))
+        order = {name: i for i, name in enumerate(assigned)}
+        wanted = dict(sorted(wanted.items(), key=lambda item: order.get(item[1], len(order))))
         self.names = list(wanted.values())
         self.effects = any(e.effects or "callback" in e.primitive.name for e in _all(equations))  # Python may run, and raise
         donate = donate and not self.effects
         self.donated = [name for v, name in wanted.items() if donate and assigned.get(name) == v.aval]
         debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
         short = text.replace(constvars=[], invars=list(wanted), outvars=outputs, eqns=equations, debug_info=debug)
-        program = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))
-        self.compiled = jax.jit(program, donate_argnums=[self.names.index(name) for name in self.donated])
+        self.text = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))  # for calls that become part of another program
+        places = [self.names.index(name) for name in self.donated]
+        self.compiled = jax.jit(self.text, donate_argnums=places, compiler_options=compiler_options())
         self.run: Callable = self.compiled
         self.size = sum(1 for _ in _all(equations))
         self.types = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in wanted]
@@ -307,7 +310,7 @@ class Program:
             for i, name in enumerate(self.forward.names):
                 if name in self.forward.donated:
                     inputs[i] = self._copy(inputs[i])
-            outs = self.forward.run(*self._together(inputs))
+            outs = self._called(self.forward, inputs)
             if self.forward.effects:  # Python may raise until the last of them is there
                 outs = self._wait(outs)
                 self._barrier()
@@ -352,7 +355,7 @@ class Program:
             return [None] * len(self.connected)
         with self._scope():
             inputs = [self._input(name, arrays, start, handed_over, upstream) for name in self.backward.names]
-            found = iter(self._wrapped(self.backward.run(*self._together(inputs))))
+            found = iter(self._wrapped(self._called(self.backward, inputs)))
         return [_put_together(shape, found) for shape in self.connected]
 
     def _input(self, name: tuple, arrays: list, start: Snapshot, handed_over: Any = (), upstream: Any = ()) -> Any:
@@ -367,11 +370,16 @@ class Program:
             return self._constants[name]
         return (handed_over if kind == "handed over" else upstream)[which]
 
+    def _called(self, piece: Piece, inputs: list) -> Any:
+        if any(map(is_tracer, inputs)):  # another program is being made
+            return piece.text(*inputs)
+        return piece.run(*self._together(inputs))
+
     def _together(self, inputs: list) -> list:
         """The inputs on one device: the one that this thread has chosen, if it has."""
         if here.device is None and not self._devices.several():
             return inputs
-        return inputs if any(map(is_tracer, inputs)) else self._devices.together(inputs, here.device)
+        return self._devices.together(inputs, here.device)
 
     def _wrapped(self, arrays: Any) -> list[Tensor]:
         """As tensors; those in this machine's memory as NumPy arrays, which share it."""

@@ -90,6 +90,11 @@ lgamma, digamma = _from_scipy("gammaln", poles=True), _from_scipy("digamma", pol
 def sigmoid(x):
     if x.dtype.kind == "c":
         return reciprocal(1 + exp(-x))
+    if x.dtype == np.float32 and x.size >= 2048:  # SciPy has no vector instructions for it: a third of its time
+        out = np.minimum(-x, np.float32(88.0))  # exp(88) is still finite
+        np.exp(out, out=out)
+        out += np.float32(1.0)
+        return np.reciprocal(out, out=out)
     return _sigmoid(x)
 
 
