@@ -19,6 +19,7 @@ from gradtape.core.context import thread
 from gradtape.experimental import from_jax
 from gradtape.function import function
 from gradtape.function.holding import Holder
+from gradtape.function.inputs import Inputs
 from gradtape.function.state import State, Tracing, current
 from gradtape.ops.execution import staging
 
@@ -238,7 +239,7 @@ def test_an_interruption_as_a_run_begins_or_ends_leaves_nothing_behind(entered):
     assert (float(step(ONE)), float(one)) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize("entered", [Holder.begin, Holder._current, Holder._take, Program._complete])
+@pytest.mark.parametrize("entered", [Holder.begin, Holder._current, Holder._take, Inputs.now, Program._wrapped])
 def test_an_interruption_while_variables_are_held_loses_no_value(entered):
     one, two = pair()
 

@@ -178,7 +178,7 @@ class Function:
             program = self._known(args)
             if program is not None:
                 with self._lock:
-                    return program.step(args, [draw() for draw in program.draws])
+                    return program.step(args)
         if self._specs is not None or kwargs:
             args, kwargs = self._bound(args, kwargs)
         return self._run(args, kwargs, None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ LOCK = threading.RLock()
 """Nobody reads a held variable, and no other program takes one, while a program runs on it."""
 
 _cell: Any = Variable.__dict__["_tensor"]
+ordinary: Callable[[Variable], Tensor] = _cell.__get__
+"""What a variable holds that no program holds."""
 
 
 def settled(variable: Variable) -> Tensor:

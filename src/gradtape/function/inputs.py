@@ -12,12 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.variable import Variable
-from gradtape.function.holding import is_held, settled
+from gradtape.function.holding import is_held, ordinary, settled
 from gradtape.values.tensor import Tensor
 
-LARGE = 4096
+LARGE = 1024
 """Bytes from which on an argument that comes again is worth being remembered."""
 
+_NEVER = object(), None
 _nothing: tuple[Callable[[], Any], Any] = (lambda: None, None)
 
 
@@ -28,7 +29,7 @@ class Inputs:
         from jax import device_put
 
         self._put = device_put
-        self._last: dict[Any, tuple[Tensor, Any]] = {}  # by variable: a tensor that it held, and the same on the device
+        self._last: dict[Any, tuple[Any, Any]] = {}  # by variable: a tensor that it held, and the same on the device
         self._constants = [constants.get(name) for name in names]
         by_kind: dict[str, list] = {"argument": [], "variable": [], "draw": [], "constant": []}
         for i, (kind, which) in enumerate(names):
@@ -46,7 +47,11 @@ class Inputs:
             if array.nbytes >= LARGE and type(tensor) is Tensor:
                 inputs[i] = self._argument(i, tensor)
         for i, variable in self._variables:
-            inputs[i] = variable._held.array(variable) if is_held(variable) else self.on_device(settled(variable))
+            tensor, array = self._last.get(variable._key, _NEVER)
+            if type(variable) is Variable and ordinary(variable) is tensor:
+                inputs[i] = array
+            else:
+                inputs[i] = variable._held.array(variable) if is_held(variable) else self.on_device(settled(variable))
         for i, which in self._draws:
             inputs[i] = draws[which]
         return inputs

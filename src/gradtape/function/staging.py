@@ -334,8 +334,10 @@ class Program:
             raise MoreSteps({p: max(b, 1 << (counts.get(p, 1) - 1).bit_length()) for p, b in self._bounds.items()})
         return results
 
-    def step(self, tensors: Any, draws: list) -> Any:
+    def step(self, tensors: Any, draws: list | None = None) -> Any:
         """The result of a call of which nobody wants a gradient; variables stay arrays of the program until they are read."""
+        if draws is None:
+            draws = [draw() for draw in self.draws] if self.draws else []
         outs: list = []
         with LOCK, self._scope():
             inputs = self._together(self.holder.begin() + self._inputs.now(tensors, draws))
@@ -344,7 +346,10 @@ class Program:
             finally:
                 if outs:
                     self.holder.arrays = outs[self.outputs :]  # no call, at the beginning of which it would be noticed again
-        results = self._complete(self._wrapped(outs[: self.outputs]))
+        del inputs  # here, while the program still runs
+        results = self._wrapped(outs[: self.outputs])
+        if self._counted:
+            results = self._complete(results)
         for variable, value in self.constant:
             variable._put(value)
         return self.results.assemble(results)
@@ -387,7 +392,7 @@ class Program:
             return [wrap(a) for a in arrays]
         if self.host is None or here.device is not None or self._devices.several():
             self.host = self._devices.on_host(arrays[0])
-        return [wrap(np.asarray(a)) for a in arrays] if self.host else [wrap(a) for a in arrays]
+        return list(map(wrap, map(np.asarray, arrays) if self.host else arrays))
 
 
 def _reasons(tape: GradientTape, targets: list, sources: dict[int, Any]) -> dict[int, tuple]:
