@@ -80,6 +80,7 @@ class Function:
     """A Python function with a cache of compiled programs; made by `function`."""
 
     donate = True  # whether its programs write over the variables that they assign
+    wait = True  # for results: on the CPU they are NumPy arrays when a call returns, otherwise jax arrays that may come later
 
     def __init__(
         self, python_function: Callable, input_signature: Any = None, jit_compile: bool = False, autograph: bool = True
@@ -282,7 +283,7 @@ class Function:
     def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> tuple[Program | None, Exception | None]:
         """The program for a signature; or None, and the error because of which it may be that there is none."""
         taped, bounds = bool(thread.recorders), self._bounds.get(key)
-        options: Any = {"snapshot": snapshot, "taped": taped, "bounds": bounds, "donate": self.donate}
+        options: Any = {"snapshot": snapshot, "taped": taped, "bounds": bounds, "donate": self.donate, "wait": self.wait}
         body = convert(self._python) if self._autograph else self._python
         try:
             with nothing_left():

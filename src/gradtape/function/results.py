@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,18 +64,33 @@ class Results:
         # What is in NumPy memory was known while the program was made: it is the same at every call.
         self.places = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, Tensor) and type(leaf) is not Tensor]
         self.tensors = [self._leaves[i] for i in self.places]
-        self._single = not nest.is_nested(result) and len(self.places) == 1 == len(self._leaves)
+        self._plain = len(self.places) == len(self._leaves) and not any(nest.flatten(self._structure))
+        self._packed = _packing(self._structure)
         for i in self.places:
             self._leaves[i] = None
 
     def assemble(self, tensors: list[Tensor]) -> Any:
         """The result with these tensors in the places of `tensors`."""
-        if self._single:
-            return tensors[0]
+        if self._plain:
+            return self._packed(tensors)
         leaves = [wrap(leaf._array) if type(leaf) is Tensor else leaf for leaf in self._leaves]
         for i, tensor in zip(self.places, tensors):
             leaves[i] = tensor
         rest = iter(leaves)
         sparse = nest.flatten(self._structure)
         found = [IndexedSlices._of(next(rest), next(rest), next(rest)) if composite else next(rest) for composite in sparse]
-        return nest.pack_sequence_as(self._structure, found)
+        return self._packed(found)
+
+
+def _packing(structure: Any) -> Callable[[list], Any]:
+    """What puts leaves into a structure; without a look at it for the most frequent ones."""
+    kind = type(structure)
+    if not nest.is_nested(structure):
+        return lambda leaves: leaves[0]
+    if kind not in (dict, tuple, list) or any(map(nest.is_nested, structure.values() if kind is dict else structure)):
+        return lambda leaves: nest.pack_sequence_as(structure, leaves)
+    if kind is not dict:
+        return kind
+    places = {key: i for i, key in enumerate(sorted(structure))}
+    order = [(key, places[key]) for key in structure]
+    return lambda leaves: {key: leaves[i] for key, i in order}

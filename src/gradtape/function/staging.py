@@ -144,7 +144,7 @@ class Program:
 
     def __init__(
         self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool,
-        bounds: dict | None = None, donate: bool = True,
+        bounds: dict | None = None, donate: bool = True, wait: bool = True,
     ) -> None:  # fmt: skip
         from jax import block_until_ready, effects_barrier
         from jax.numpy import copy
@@ -153,7 +153,7 @@ class Program:
         from gradtape.xp import jax_devices
 
         self._scope, self._copy, self._devices = JAX.scope, copy, jax_devices
-        self._wait, self._barrier = block_until_ready, effects_barrier
+        self._block, self._barrier = block_until_ready, effects_barrier
         self.constants: set = set()
         self._restores = True  # variables are what they were if the call has to be run again
         self.broken: dict[int, tuple] | None = None  # if sources are without gradient: the reasons, as far as they are known
@@ -192,6 +192,7 @@ class Program:
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
         self.results.tensors = []
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
+        self._wait = wait
         self.host: Any = None  # whether results live in this machine's memory; known after the first run
         del self._holes, self._captured, self.state
 
@@ -312,7 +313,7 @@ class Program:
                     inputs[i] = self._copy(inputs[i])
             outs = self._called(self.forward, inputs)
             if self.forward.effects:  # Python may raise until the last of them is there
-                outs = self._wait(outs)
+                outs = self._block(outs)
                 self._barrier()
         tensors, end = self._complete(self._wrapped(outs[: self.outputs])), self.outputs + len(self.assigned)
         if commit:
@@ -391,7 +392,7 @@ class Program:
         if not arrays or is_tracer(arrays[0]):  # called where another program is being made
             return [wrap(a) for a in arrays]
         if self.host is None or here.device is not None or self._devices.several():
-            self.host = self._devices.on_host(arrays[0])
+            self.host = self._wait and self._devices.on_host(arrays[0])
         return list(map(wrap, map(np.asarray, arrays) if self.host else arrays))
 
 

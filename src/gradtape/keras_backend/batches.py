@@ -54,6 +54,8 @@ def execution(batches: Iterable, steps: int) -> list:
 
 def as_tensors(batch: Any) -> Any:
     """A batch as steps take it: with tensors for arrays."""
+    if type(batch) is tuple and all(type(part) is np.ndarray for part in batch):
+        return tuple([convert_to_tensor(part) for part in batch])
     return tree.map_structure(_leaf, batch)
 
 

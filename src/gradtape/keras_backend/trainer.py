@@ -7,7 +7,6 @@ weights, metrics, the optimizer's state, seeds. A model that is not built yet is
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -120,16 +119,25 @@ class TapeTrainer(base_trainer.Trainer):
     def _prepared(self, step: Callable) -> Callable:
         """The step for a batch of arrays; compiled, unless the model runs eagerly."""
 
-        @functools.wraps(step)
-        def traced(data: Any) -> Any:
+        def traced(*batch: Any) -> Any:
+            data = batch if len(batch) > 1 else batch[0]
             if not staging.inside:
                 return step(data)
             outputs = convert(step)(data)
             self._clear_losses()  # they are part of the program
             return outputs
 
-        run = step if self.run_eagerly else function(traced, jit_compile=self.jit_compile is True)
-        return lambda data: run(as_tensors(data))
+        if self.run_eagerly:
+            return lambda data: step(as_tensors(data))
+        traced.__name__ = step.__name__
+        run = function(traced, jit_compile=self.jit_compile is True)
+        run.wait = False  # the next batch is made meanwhile
+
+        def prepared(data: Any) -> Any:
+            batch = as_tensors(data)
+            return run(*batch) if type(batch) is tuple and len(batch) > 1 else run(batch)
+
+        return prepared
 
     def _last_of(self, step: Callable) -> Callable:
         """The steps of one execution; the logs of the last of them."""
