@@ -208,8 +208,15 @@ def complex(x, y):
 # Reductions; axis is None, an int or a tuple
 
 
+@functools.lru_cache(128)
+def _ones(length, char):
+    return np.ones(length, char)
+
+
 def sum(x, *, axis=None, keepdims=False):
     if x.dtype.char in "fd":
+        if axis == 0 and x.ndim == 2 and not keepdims and 0 < len(x) <= 4096:
+            return _ones(len(x), x.dtype.char).dot(x)  # three to eight times as fast as adding up rows
         return _add_reduce(x, axis, None, None, keepdims)  # every keyword costs 40 ns
     if x.itemsize == 2 and x.dtype.kind not in "iu":  # in bfloat16 the sum of 1000 ones would be 256
         with scope():
@@ -445,6 +452,8 @@ def one_hot(indices, *, depth, dtype):
 
 def matmul(x, y):
     try:
+        if x.ndim == 2 == y.ndim and x.itemsize > 2:
+            return x.dot(y)  # of small matrices in 0.35 µs, where `np.matmul` takes 0.95
         if x.ndim > 1 and y.ndim > 1 and x.itemsize > 2:
             return _matmul(x, y)
     except ValueError:
