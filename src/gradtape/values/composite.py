@@ -139,13 +139,15 @@ REFLECTED = {
 
 def outranked(name: str, x: Any, y: Any) -> bool:
     """Whether an op is an operator of a tensor and something that outranks it (``__array_priority__``) and is to be asked."""
-    if getattr(y, "__array_priority__", 0) <= 100 or isinstance(y, Convertible) or is_jax(type(y)):
+    if getattr(y, "__array_priority__", 0) <= 100 or is_jax(type(y)):
         return False
     return name in REFLECTED and isinstance(x, (Tensor, Convertible))
 
 
 def reflected(name: str, x: Any, y: Any) -> Any:
     """An op of a tensor and something that outranks it, which has to say what comes out: a Keras symbol, say."""
+    if isinstance(y, Structured):
+        return NotImplemented  # whoever called the op hands it over
     method = getattr(type(y), REFLECTED[name], None)
     result = NotImplemented if method is None else method(y, x)
     if result is NotImplemented:
