@@ -127,7 +127,7 @@ def test_damaged_bytes_in_a_file(tmp_path):
     whole = bytearray((FILES / "dense.keras").read_bytes())
     whole[len(whole) // 2] ^= 0xFF
     (tmp_path / "bad.keras").write_bytes(whole)
-    with pytest.raises(zipfile.BadZipFile, match="Bad CRC-32"):
+    with pytest.raises((zipfile.BadZipFile, ValueError), match="Bad CRC-32"):  # which one depends on how h5py reads
         keras.models.load_model(tmp_path / "bad.keras")
 
 
