@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import logging
 from pathlib import Path
@@ -71,10 +70,10 @@ def compiled_cleanly(record, caplog, staged) -> None:
 @pytest.fixture(autouse=True)
 def _compile_quickly(monkeypatch):
     """Without LLVM's optimisations, which take half of the time; XLA's own passes are those of any other program."""
-    import jax
+    from gradtape.xp import jax_devices
 
     options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-    monkeypatch.setattr(jax, "jit", functools.partial(jax.jit, compiler_options=options))
+    monkeypatch.setattr(jax_devices, "compiler_options", lambda: options)
 
 
 def compare(record, caplog, staged, compute, order: int) -> None:

@@ -35,9 +35,12 @@ def _load() -> list[OpRecord]:
 RECORDS = _load()
 
 
-def every(condition: Any = lambda record: True) -> Any:
-    """Parametrise a test over the records that meet a condition."""
-    return pytest.mark.parametrize("record", [pytest.param(r, id=r.id) for r in RECORDS if condition(r)])
+def every(condition: Any = lambda record: True, slow: Any = lambda record: False) -> Any:
+    """Parametrise a test over the records that meet a condition; for some of them it is one of the slow tests."""
+    marks = {True: [pytest.mark.slow], False: []}
+    return pytest.mark.parametrize(
+        "record", [pytest.param(r, id=r.id, marks=marks[slow(r)]) for r in RECORDS if condition(r)]
+    )
 
 
 # Values as arrays, tensors, and in other dtypes
@@ -494,7 +497,7 @@ JAX = importlib.util.find_spec("jax") is not None and importlib.util.find_spec("
 
 
 @pytest.mark.skipif(not JAX, reason="needs jax and gradtape.xp.jax")
-@every(lambda r: r.jax)
+@every(lambda r: r.jax, slow=lambda r: "[" in r.id)  # variants of an op are compiled for `test_tape_inside`, too
 def test_jax_equals_numpy(record):
     import jax
 
