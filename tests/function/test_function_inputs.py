@@ -11,7 +11,6 @@ from gradtape.function.inputs import LARGE
 from gradtape.function.staging import Program
 
 pytest.importorskip("jax")
-pytestmark = pytest.mark.tiny
 SIZE = LARGE // 4
 
 

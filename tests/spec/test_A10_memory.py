@@ -16,7 +16,6 @@ pytestmark = pytest.mark.tiny
 
 @pytest.fixture(autouse=True)
 def _without_the_collector():
-    gc.collect()
     gc.disable()
     yield
     gc.enable()

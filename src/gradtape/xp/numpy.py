@@ -215,8 +215,12 @@ def _ones(length, char):
 
 def sum(x, *, axis=None, keepdims=False):
     if x.dtype.char in "fd":
-        if axis == 0 and x.ndim == 2 and not keepdims and 0 < len(x) <= 4096:
-            return _ones(len(x), x.dtype.char).dot(x)  # three to eight times as fast as adding up rows
+        if not keepdims:  # as products with ones, if there are not too many: three to eight times as fast
+            if axis is None:
+                if 0 < x.size <= 512:
+                    return _ones(x.size, x.dtype.char).dot(x.ravel())
+            elif axis == 0 and x.ndim == 2 and 0 < len(x) <= 4096:
+                return _ones(len(x), x.dtype.char).dot(x)
         return _add_reduce(x, axis, None, None, keepdims)  # every keyword costs 40 ns
     if x.itemsize == 2 and x.dtype.kind not in "iu":  # in bfloat16 the sum of 1000 ones would be 256
         with scope():
