@@ -86,12 +86,6 @@ class GradientTape(Listening):
     _used: Any = None  # and of the call that used the records up
     _remains: Remains | None = None  # what an explanation needs, if a gradient was None
     _lost: Any = None  # keys that were known before `reset`, and its place
-    _recording = False
-    accelerated: Any = None  # once work on a device was recorded: the namespace there, how to sweep (`ops.compiled`)
-    trace: Trace | None = None  # with ``trace``: what happened, where, with which values
-    observers: tuple[Observer, ...] = ()  # of its sweeps
-    limit = 1024  # the number of records at which to look for unreachable ones
-    records: Any = None  # a dict from key to record while there is something to differentiate
 
     def __init__(
         self,
@@ -105,6 +99,12 @@ class GradientTape(Listening):
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
         self._safe = safe
+        self._recording = False
+        self.accelerated: Any = None  # once work on a device was recorded: the namespace there, how to sweep (`ops.compiled`)
+        self.trace: Trace | None = None  # with ``trace``: what happened, where, with which values
+        self.observers: tuple[Observer, ...] = ()  # of its sweeps
+        self.limit = 1024  # the number of records at which to look for unreachable ones
+        self.records: Any = None  # a dict from key to record while there is something to differentiate
         self.variables: dict[Any, Variable] = {}
         if trace or check_numerics:
             self.trace = Trace(CHECKS["numerics"] if check_numerics else None)
