@@ -173,3 +173,23 @@ def test_what_is_refused(name, JAX):
             xp.matmul(np.ones((2, 3)), np.ones((2, 3)))
         with pytest.raises(TypeError, match="complex128 is not in the list of allowed values"):
             xp.less(np.ones(2, complex), np.ones(2, complex))
+
+
+@pytest.mark.filterwarnings("error")
+def test_sigmoid_of_many_numbers_is_as_good_as_of_few():
+    x = np.concatenate([np.linspace(-110, 110, 4096), [np.inf, -np.inf, np.nan, -0.0, 1e30, -1e30]]).astype(np.float32)
+    few = np.concatenate([NUMPY.sigmoid(part) for part in np.array_split(x, 50)])
+    np.testing.assert_allclose(NUMPY.sigmoid(x), few, rtol=5e-7, atol=1e-37)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("axis", [None, 0])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (512, 1), (513, 2), (4097, 3)])
+def test_sums_are_sums_whatever_their_layout(shape, axis, dtype):
+    whole = np.random.default_rng(0).normal(size=(2 * shape[0], 3 * shape[1])).astype(dtype)
+    views = [whole[: shape[0], : shape[1]], whole[::2, ::3], whole[::-2, ::-3], np.broadcast_to(whole[0, 0], shape)]
+    for x in [*views, *(np.asfortranarray(v) for v in views)]:
+        right = x.astype(np.longdouble).sum(axis=axis)
+        count = x.size if axis is None else len(x)  # each addition may be off by half of the last bit
+        tolerance = np.finfo(dtype).eps * np.abs(x).astype(np.longdouble).sum(axis=axis).max() * count / 2
+        np.testing.assert_allclose(NUMPY.sum(x, axis=axis), right, rtol=0, atol=tolerance)

@@ -94,3 +94,18 @@ def test_a_plain_call_obeys_what_surrounds_it():
     finally:
         tf.config.run_functions_eagerly(False)
     assert double.experimental_get_tracing_count() == 2  # plain, and under a tape
+
+
+def test_a_prepared_function_ends_its_first_call_too():
+    made = []
+
+    @tf.function
+    def step(x):
+        if x.shape[0] == 2 and not made:
+            made.append(tf.Variable(1.0))
+        return x + 1.0
+
+    step.get_concrete_function(tf.TensorSpec([1]))
+    step(tf.ones([1]))
+    with pytest.raises(ValueError, match=r"singleton tf\.Variables created on the first call"):
+        step(tf.ones([2]))

@@ -175,7 +175,7 @@ class Function:
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not (kwargs or thread.recorders):
+        if self._called and not (kwargs or thread.recorders):
             program = self._known(args)
             if program is not None:
                 if not program.stateful:  # threads may wait for their results at the same time

@@ -91,10 +91,9 @@ def sigmoid(x):
     if x.dtype.kind == "c":
         return reciprocal(1 + exp(-x))
     if x.dtype == np.float32 and x.size >= 2048:  # SciPy has no vector instructions for it: a third of its time
-        out = np.minimum(-x, np.float32(88.0))  # exp(88) is still finite
+        out = np.minimum(x, np.float32(88.0))  # exp(88) is still finite, and beyond that the answer is 1
         np.exp(out, out=out)
-        out += np.float32(1.0)
-        return np.reciprocal(out, out=out)
+        return np.divide(out, out + np.float32(1.0), out=out)
     return _sigmoid(x)
 
 
