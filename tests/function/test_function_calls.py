@@ -297,3 +297,35 @@ def test_traced_values_print_and_say_what_they_are(capsys):
     out = capsys.readouterr().out
     assert "shape=(), dtype=float32, traced" in out
     assert "<tf.Variable 'v:0' shape=() dtype=float32>" in out
+
+
+# Axes of length 1 in large results
+
+
+WIDE = [(1, 100, 1, 70), (100, 70, 1), (7000, 1), (1, 1, 7000), (70, 1, 1, 100), (100, 70)]
+
+
+@pytest.mark.parametrize("shape", WIDE, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+def test_large_results_keep_axes_of_length_1(shape, dtype):
+    x = tf.constant(np.arange(7000).reshape(100, 70), dtype)
+    one = tf.function(lambda x: tf.reshape(tf.transpose(x), shape))
+    several = tf.function(lambda x: {"a": one(x), "b": [tf.reshape(x, shape), x[0, 0]], "c": None})
+    expected = np.transpose(x).reshape(shape)
+    for _ in range(2):
+        found = several(x)
+        np.testing.assert_array_equal(one(x), expected, strict=True)
+        np.testing.assert_array_equal(found["a"], expected, strict=True)
+        np.testing.assert_array_equal(found["b"][0], x.numpy().reshape(shape), strict=True)
+        assert found["b"][1].shape == ()
+
+
+@pytest.mark.parametrize("shape", WIDE, ids=str)
+def test_gradients_through_large_results_with_axes_of_length_1(shape):
+    x = tf.Variable(np.arange(7000.0).reshape(100, 70))
+    square = tf.function(lambda: tf.reshape(x * x, shape))
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            y = square()
+        assert y.shape == shape
+        np.testing.assert_array_equal(tape.gradient(y, x, np.full(shape, 3.0)), 6 * x.numpy())

@@ -379,19 +379,22 @@ def _one_hot(xp: Any, name: str, indices: Any, **attributes: Any) -> Any:
     return xp.one_hot(indices.value, **attributes)
 
 
-@_rule("matmul")
+@_rule("matmul", "adjoint_matmul", "matmul_adjoint")
 def _matmul(xp: Any, name: str, x: Any, y: Any) -> Any:
     if _rank(x) < 2 or _rank(y) < 2:
-        return NUMPY.matmul(*(np.broadcast_to(np.False_, BATCHED.shape(a)) for a in (x, y)))  # raises
-    if type(y) is not Batched and _rank(y) == 2 and x.ndim == 2:
+        return getattr(NUMPY, name)(*(np.broadcast_to(np.False_, BATCHED.shape(a)) for a in (x, y)))  # raises
+    product = getattr(xp, name)
+    if name != "adjoint_matmul" and type(y) is not Batched and _rank(y) == 2 and x.ndim == 2:
         # One product of (batch·rows) rows instead of one product per batch index.
         batch, rows, depth = xp.shape(x.value)
-        flat = xp.matmul(xp.reshape(x.value, shape=(batch * rows, depth)), y)
-        return xp.reshape(flat, shape=(batch, rows, xp.shape(y)[1]))
+        flat = product(xp.reshape(x.value, shape=(batch * rows, depth)), y)
+        return xp.reshape(flat, shape=(batch, rows, xp.shape(flat)[1]))
     rank = max(_rank(x), _rank(y))
-    if BATCHED.shape(x)[-1] == 1 == BATCHED.shape(y)[-2]:  # columns times rows, as in gradients of one example each
-        return xp.multiply(_aligned(xp, x, rank), _aligned(xp, y, rank))
-    return xp.matmul(_aligned(xp, x, rank), _aligned(xp, y, rank))
+    x, y = _aligned(xp, x, rank), _aligned(xp, y, rank)
+    summed_x, summed_y = (-2 if name == "adjoint_matmul" else -1), (-1 if name == "matmul_adjoint" else -2)
+    if xp.shape(x)[summed_x] == 1 == xp.shape(y)[summed_y]:  # columns times rows, as in gradients of one example each
+        return xp.multiply(xp.adjoint(x) if summed_x == -2 else x, xp.adjoint(y) if summed_y == -1 else y)
+    return product(x, y)
 
 
 @_rule("einsum")

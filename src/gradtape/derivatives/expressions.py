@@ -283,6 +283,8 @@ SYMBOLIC: Any = Namespace(_entry, _missing)  # a function without an entry has n
 for _names, _function in (
     (FORMULAS, _elementwise), (_STRUCTURAL, _structural), (("max", "min", "any", "all"), _reducing),
     (("conj", "real", "imag"), _complex_part), (("adjoint",), _adjoint), (("astype",), _astype), (("put_slice",), _put_slice),
+    (("adjoint_matmul",), lambda name, x, y: SYMBOLIC.matmul(SYMBOLIC.adjoint(x), y)),
+    (("matmul_adjoint",), lambda name, x, y: SYMBOLIC.matmul(x, SYMBOLIC.adjoint(y))),
 ):  # fmt: skip
     SYMBOLIC.give(_names, _function)
 # A Python number is weak: it takes the dtype of the array, but is not rounded to it.

@@ -248,6 +248,8 @@ for _names, _function in (
     (("one_hot",), _one_hot),
     (("einsum",), _einsum),
     (("matmul",), _matmul),
+    (("adjoint_matmul",), lambda name, x, y: SPARSITY.matmul(SPARSITY.adjoint(x), y)),
+    (("matmul_adjoint",), lambda name, x, y: SPARSITY.matmul(x, SPARSITY.adjoint(y))),
 ):
     SPARSITY.give(_names, _function)
 SPARSITY.operators(Pattern)

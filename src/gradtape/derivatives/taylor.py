@@ -131,7 +131,7 @@ LINEAR = (
     "squeeze broadcast_to concatenate stack tile getitem put_slice take take_transpose take_along_axis along_axis_transpose "
     "gather_nd scatter_nd astype complex where"
 ).split()
-BILINEAR = "multiply matmul".split()
+BILINEAR = "multiply matmul adjoint_matmul matmul_adjoint".split()
 AT_ZERO = (
     "sign floor ceil rint floor_divide isnan isinf isfinite logical_not bitwise_not zeros_like ones_like equal not_equal less "
     "less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift "

@@ -31,6 +31,9 @@ from gradtape.values.placement import here
 from gradtape.values.places import is_ours
 from gradtape.values.tensor import Tensor, wrap
 
+UNITS_FROM = 1 << 14
+"""Bytes from which on it is worth to keep axes of length 1 out of a program's results."""
+
 
 def is_tracer(array: Any) -> bool:
     """Whether this stands for a number that is not known yet."""
@@ -146,7 +149,7 @@ class Program:
         self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool,
         bounds: dict | None = None, donate: bool = True, wait: bool = True,
     ) -> None:  # fmt: skip
-        from jax import block_until_ready, effects_barrier
+        from jax import block_until_ready, default_backend, effects_barrier
         from jax.numpy import copy
 
         from gradtape.xp import jax as JAX
@@ -162,6 +165,7 @@ class Program:
         self.state = state = Tracing(may_create, snapshot, self._lift)
         state.bounds = self._bounds = dict(bounds or {})
         self._captured = _Captured(thread.recorders)
+        self._narrow = wait and default_backend() == "cpu"  # on other devices a reshape is a program of its own
         around = thread.recorders
         with JAX.scope(), state:
             try:
@@ -225,6 +229,7 @@ class Program:
             self.results = Results(result)
             self._counted = list(self.state.needs)
             outs = [t._array for t in (*self.results.tensors, *self.state.needs.values())]
+            outs, self._shapes = _without_units(outs) if self._narrow else (outs, None)
             changed = [(v, self.state.values[k]) for k, v in self.state.assigned.items()]
             self.constant = [(v, t._array) for v, t in changed if type(t) is Tensor]
             self.assigned = [v for v, t in changed if type(t) is not Tensor]
@@ -315,7 +320,7 @@ class Program:
             if self.forward.effects:  # Python may raise until the last of them is there
                 outs = self._block(outs)
                 self._barrier()
-        tensors, end = self._complete(self._wrapped(outs[: self.outputs])), self.outputs + len(self.assigned)
+        tensors, end = self._complete(self._wrapped(outs[: self.outputs], self._shapes)), self.outputs + len(self.assigned)
         if commit:
             hold_all(
                 [*self.assigned, *(variable for variable, _ in self.constant)],
@@ -348,7 +353,7 @@ class Program:
                 if outs:
                     self.holder.arrays = outs[self.outputs :]  # no call, at the beginning of which it would be noticed again
         del inputs  # here, while the program still runs
-        results = self._wrapped(outs[: self.outputs])
+        results = self._wrapped(outs[: self.outputs], self._shapes)
         if self._counted:
             results = self._complete(results)
         for variable, value in self.constant:
@@ -387,13 +392,28 @@ class Program:
             return inputs
         return self._devices.together(inputs, here.device)
 
-    def _wrapped(self, arrays: Any) -> list[Tensor]:
+    def _wrapped(self, arrays: Any, shapes: list | None = None) -> list[Tensor]:
         """As tensors; those in this machine's memory as NumPy arrays, which share it."""
-        if not arrays or is_tracer(arrays[0]):  # called where another program is being made
-            return [wrap(a) for a in arrays]
-        if self.host is None or here.device is not None or self._devices.several():
-            self.host = self._wait and self._devices.on_host(arrays[0])
-        return list(map(wrap, map(np.asarray, arrays) if self.host else arrays))
+        if arrays and not is_tracer(arrays[0]):  # else called where another program is being made
+            if self.host is None or here.device is not None or self._devices.several():
+                self.host = self._wait and self._devices.on_host(arrays[0])
+            if self.host:
+                arrays = list(map(np.asarray, arrays))
+        if shapes is not None:
+            with self._scope():
+                arrays = [array if shape is None else array.reshape(shape) for array, shape in zip(arrays, shapes)]
+        return list(map(wrap, arrays))
+
+
+def _without_units(arrays: list) -> tuple[list, list | None]:
+    """The results of a program without axes of length 1 in large ones, and the shapes that they have to get back, if any.
+
+    XLA takes such an axis for a change of layout, and copies the array.
+    """
+    shapes = [a.shape if a.nbytes >= UNITS_FROM and 1 in a.shape[1:] else None for a in arrays]
+    if not any(shapes):
+        return arrays, None
+    return [a if shape is None else a.reshape([n for n in shape if n != 1]) for a, shape in zip(arrays, shapes)], shapes
 
 
 def _reasons(tape: GradientTape, targets: list, sources: dict[int, Any]) -> dict[int, tuple]:

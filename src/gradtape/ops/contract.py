@@ -1,4 +1,4 @@
-"""Products over shared axes: matmul and einsum."""
+"""Products over shared axes: matmul, the two that its rules are made of, and einsum."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from gradtape.core.op import binary, op
 
 
 def _right_rule(xp, g, _out, x, _y):
-    """xᵀ g. For one matrix and many x all rows are one sum: a product for each x would have to be added up afterwards."""
+    """xᴴ g. For one matrix and many x all rows are one sum: a product for each x would have to be added up afterwards."""
     if x.ndim > 2 and len(_y if type(_y) is tuple else xp.shape(_y)) == 2:
         x, g = _rows(xp, x), _rows(xp, g)
-    return xp.matmul(xp.adjoint(x), g)
+    return xp.adjoint_matmul(x, g)
+
+
+def _right_rule_of_adjoint(xp, g, _out, x, _y):
+    """gᴴ x, and all rows at once likewise."""
+    if x.ndim > 2 and len(_y if type(_y) is tuple else xp.shape(_y)) == 2:
+        x, g = _rows(xp, x), _rows(xp, g)
+    return xp.adjoint_matmul(g, x)
 
 
 def _rows(xp, x):
@@ -21,9 +28,23 @@ def _rows(xp, x):
 
 matmul = binary(
     "matmul", "matrix product over the last two axes; leading axes broadcast",
-    lambda xp, g, _out, _x, y: xp.matmul(g, xp.adjoint(y)),
+    lambda xp, g, _out, _x, y: xp.matmul_adjoint(g, y),
     _right_rule,
     label="MatMul",
+)  # fmt: skip
+
+matmul_adjoint = binary(
+    "matmul_adjoint", "matrix product x yᴴ over the last two axes; leading axes broadcast",
+    lambda xp, g, _out, _x, y: xp.matmul(g, y),
+    _right_rule_of_adjoint,
+    label="MatMulAdjoint",
+)  # fmt: skip
+
+adjoint_matmul = binary(
+    "adjoint_matmul", "matrix product xᴴ y over the last two axes; leading axes broadcast",
+    lambda xp, g, _out, _x, y: xp.matmul_adjoint(y, g),
+    lambda xp, g, _out, x, _y: xp.matmul(x, g),
+    label="AdjointMatMul",
 )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from gradtape.xp.poles import met
 
 # Not sign: the transpose of its rule, which ignores g, is None (B16). Not complex: its rules drop half of g.
 _ELEMENTWISE = frozenset(dialect.ELEMENTWISE) - {"sign", "complex"}
+_PRODUCTS = {"matmul": (-2, -1), "adjoint_matmul": (-1, -1), "matmul_adjoint": (-2, -2)}  # what remains of x, and of y
 
 
 class Listener:
@@ -113,8 +114,9 @@ def as_general(record: tuple, key: Any) -> tuple:
         output = out._array.shape, out._array.dtype
     elif op.closed and op.name in _ELEMENTWISE:
         output = shape_x if count == 1 or shape_x == shape_y else np.broadcast_shapes(*shapes), dtype
-    elif op.name == "matmul":
-        output = (*np.broadcast_shapes(shape_x[:-2], shape_y[:-2]), shape_x[-2], shape_y[-1]), dtype
+    elif op.name in _PRODUCTS:
+        rows, columns = _PRODUCTS[op.name]
+        output = (*np.broadcast_shapes(shape_x[:-2], shape_y[:-2]), shape_x[rows], shape_y[columns]), dtype
     else:
         like = op.kernel(NUMPY, *(np.ones(shape, dtype) for shape in shapes))
         output = like.shape, like.dtype

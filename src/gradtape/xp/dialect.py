@@ -36,7 +36,7 @@ INDEXING = (
     "getitem put_slice take take_transpose take_along_axis along_axis_transpose gather_nd scatter_nd one_hot"
 ).split()
 
-CONTRACTIONS = "matmul einsum".split()
+CONTRACTIONS = "matmul adjoint_matmul matmul_adjoint einsum".split()
 
 ATTENTION = "attention attention_gradient".split()
 

@@ -382,6 +382,27 @@ def matmul(x, y):
     return jnp.matmul(x, y)
 
 
+def adjoint_matmul(x, y):
+    """xᴴ y. Of matrices as one product: XLA does not find back to it from a transposed x if y has one column."""
+    if x.ndim == 2 == y.ndim and x.shape[0] == y.shape[0]:
+        return matrix_transpose(_product(y, jnp.conj(x), 0, 0))
+    return matmul(adjoint(x), y)
+
+
+def matmul_adjoint(x, y):
+    """x yᴴ."""
+    if x.ndim == 2 == y.ndim and x.shape[1] == y.shape[1]:
+        return _product(x, jnp.conj(y), 1, 1)
+    return matmul(x, adjoint(y))
+
+
+def _product(x, y, axis_x, axis_y):
+    axes = ((axis_x,), (axis_y,)), ((), ())
+    if _half(x) and jax.default_backend() == "cpu":
+        return lax.dot_general(x, y, axes, preferred_element_type=np.float32).astype(x.dtype)
+    return lax.dot_general(x, y, axes)
+
+
 def einsum(*xs, equation):
     """Explicit equation, no ellipsis."""
     if _half(xs[0]) and jax.default_backend() == "cpu":

@@ -473,6 +473,20 @@ def matmul(x, y):
     return matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
 
 
+def adjoint_matmul(x, y):
+    """xᴴ y."""
+    if x.ndim == 2 == y.ndim and x.dtype.char in "fd":
+        return x.T.dot(y)
+    return matmul(adjoint(x), y)
+
+
+def matmul_adjoint(x, y):
+    """x yᴴ."""
+    if x.ndim == 2 == y.ndim and x.dtype.char in "fd":
+        return x.dot(y.T)
+    return matmul(x, adjoint(y))
+
+
 def einsum(*xs, equation):
     """Explicit equation, no ellipsis. Three operands and more are ordered by opt_einsum."""
     if xs[0].dtype.itemsize == 2 and xs[0].dtype.kind not in "iu":
