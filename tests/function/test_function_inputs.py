@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import gradtape as tf
-from gradtape.function.inputs import LARGE
 from gradtape.function.staging import Program
 
 pytest.importorskip("jax")
-SIZE = LARGE // 4
+SIZE = 64
 
 
 @tf.function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -61,12 +62,38 @@ def _depthwise(x, w, *, strides, padding, dilations, groups):
     return sum(lax.slice(x, *cut) * w[place][0] for place, *cut in places)
 
 
-def _of_windows(x, w, *, strides, padding, dilations, groups):
-    """All windows side by side, and one matrix product."""
+def _is_product(w, groups):
+    """Whether windows and one matrix product are faster. Without a window, it is one product anyway."""
+    return groups == 1 and (math.prod(w.shape[:-1]) <= _FEW_PRODUCTS or _is_pointwise(w, groups))
+
+
+def _is_pointwise(w, groups):
+    return groups == 1 and set(w.shape[:-2]) == {1}
+
+
+def _side_by_side(x, size, *, strides, padding, dilations, groups):
+    """(examples, *positions, places of the filter and channels): the windows of ``x``, collected axis by axis."""
     x = _padded(x, padding)
-    parts = [lax.slice(x, *cut) for _, *cut in _places(x.shape, w.shape[:-2], strides, dilations)]
-    flat = w.reshape(-1, w.shape[-1])
-    return jnp.tensordot(jnp.concatenate(parts, -1), flat, 1, precision=lax.Precision.HIGHEST)
+    for axis in reversed(range(1, x.ndim - 1)):
+        k, s, d = size[axis - 1], strides[axis - 1], dilations[axis - 1]
+        length = ((x.shape[axis] - (k - 1) * d - 1) // s) * s + 1
+        x = jnp.concatenate([lax.slice_in_dim(x, i * d, i * d + length, s, axis) for i in range(k)], -1)
+    return x
+
+
+def _of_windows(x, w, **attributes):
+    """All windows side by side, and one matrix product."""
+    x = _side_by_side(x, w.shape[:-2], **attributes)
+    flat = jnp.matmul(x.reshape(-1, x.shape[-1]), w.reshape(-1, w.shape[-1]), precision=lax.Precision.HIGHEST)
+    return flat.reshape(*x.shape[:-1], w.shape[-1])
+
+
+def _filter_of_windows(x, g, size, **attributes):
+    """The transpose of `_of_windows` in the filter: the program has the windows already, if it has computed a result."""
+    channels, x = x.shape[-1], _side_by_side(x, size, **attributes)
+    sums = ((0,), (0,)), ((), ())
+    flat = lax.dot_general(x.reshape(-1, x.shape[-1]), g.reshape(-1, g.shape[-1]), sums, precision=lax.Precision.HIGHEST)
+    return flat.reshape(*size, channels, g.shape[-1])
 
 
 def _on_cpu(*arrays):
@@ -78,7 +105,7 @@ def conv(x, w, **attributes):
     groups = attributes["groups"]
     if _is_depthwise(w, groups) and _on_cpu(x, w):
         return _depthwise(x, w, **attributes)
-    if groups == 1 and np.prod(w.shape[:-1]) <= _FEW_PRODUCTS and _on_cpu(x, w):
+    if _is_product(w, groups) and _on_cpu(x, w):
         return _of_windows(x, w, **attributes)
     return _conv(x, w, **attributes)
 
@@ -88,7 +115,9 @@ def conv_input(g, w, *, lengths, **attributes):
     """The transpose of `conv` in its first argument, of the spatial ``lengths``."""
     groups = attributes["groups"]
     shape = jax.ShapeDtypeStruct((g.shape[0], *lengths, groups * w.shape[-2]), g.dtype)
-    direct = _depthwise if _is_depthwise(w, groups) and _on_cpu(g, w) else _conv
+    direct = _conv
+    if _on_cpu(g, w):
+        direct = _depthwise if _is_depthwise(w, groups) else _of_windows if _is_pointwise(w, groups) else _conv
     return jax.linear_transpose(lambda x: direct(x, w, **attributes), shape)(jnp.asarray(g))[0]
 
 
@@ -97,6 +126,8 @@ def conv_filter(x, g, *, size, **attributes):
     """The transpose of `conv` in its second argument, of the spatial ``size``."""
     groups = attributes["groups"]
     shape = jax.ShapeDtypeStruct((*size, x.shape[-1] // groups, g.shape[-1]), g.dtype)
+    if _is_product(shape, groups) and _on_cpu(x, g):
+        return _filter_of_windows(jnp.asarray(x), jnp.asarray(g), size, **attributes)
     direct = _depthwise if _is_depthwise(shape, groups) and _on_cpu(x, g) else _conv
     return jax.linear_transpose(lambda w: direct(x, w, **attributes), shape)(jnp.asarray(g))[0]
 
