@@ -54,17 +54,27 @@ def same(received: list, wanted: list, record) -> None:
     for a, b in zip(received, wanted):
         a, b = tf.convert_to_tensor(a), tf.convert_to_tensor(b)
         assert type(a) is tf.Tensor, "a result that is not in NumPy memory"
-        assert a.dtype is b.dtype
+        assert a.dtype is b.dtype, record.id
         records.close(a.numpy(), b.numpy(), 1e-9, record.id)
 
 
 VALUES_DECIDE = ("sorted segment", "conjugate_gradient")
 """Records whose loops or shapes depend on values: they run eagerly."""
 
+TOGETHER = 8
+"""Records that share a function: compiling takes the time, and begins anew with each."""
 
-def compiled_cleanly(record, caplog, staged) -> None:
-    assert ("runs eagerly" in caplog.text) == record.id.startswith(VALUES_DECIDE), caplog.text
-    assert staged.experimental_get_tracing_count() == 1
+
+def runs_eagerly(record) -> bool:
+    return record.id.startswith(VALUES_DECIDE)
+
+
+def in_groups(chosen: list) -> list:
+    """The records, those together that follow each other and are compiled."""
+    groups = [[record] for record in chosen if runs_eagerly(record)]
+    chosen = [record for record in chosen if not runs_eagerly(record)]
+    groups += [chosen[i : i + TOGETHER] for i in range(0, len(chosen), TOGETHER)]
+    return [pytest.param(group, id=f"{group[0].id} to {group[-1].id}") for group in groups]
 
 
 @pytest.fixture(autouse=True)
@@ -76,32 +86,36 @@ def _compile_quickly(monkeypatch):
     monkeypatch.setattr(jax_devices, "compiler_options", lambda: options)
 
 
-def compare(record, caplog, staged, compute, order: int) -> None:
-    arrays = sample(record)
-    wanted = derivatives(record, records.tensors(arrays), order)
+def compare(group: list, caplog, staged, compute, order: int) -> None:
+    arrays = [sample(record) for record in group]
+    wanted = [derivatives(r, records.tensors(a), min(order, r.order)) for r, a in zip(group, arrays)]
     with caplog.at_level(logging.WARNING, "gradtape"):
-        received = compute(records.tensors(arrays))
-    assert len(received) == len(wanted)
-    for a, b in zip(received, wanted):
-        same(a, b, record)
-    compiled_cleanly(record, caplog, staged)
+        received = compute([records.tensors(a) for a in arrays])
+    for record, found, right in zip(group, received, wanted, strict=True):
+        assert len(found) == len(right), record.id
+        for a, b in zip(found, right):
+            same(a, b, record)
+    assert ("runs eagerly" in caplog.text) == runs_eagerly(group[0]), caplog.text
+    assert staged.experimental_get_tracing_count() == 1
 
 
-@records.every(lambda r: r.jax)
-def test_tape_inside(record, caplog):
-    order = min(2, record.order)
-    staged = function(lambda inputs: derivatives(record, inputs, order), autograph=False)
-    compare(record, caplog, staged, staged, order)
+@pytest.mark.parametrize("group", in_groups([r for r in records.RECORDS if r.jax]))
+def test_tape_inside(group, caplog):
+    def all_derivatives(inputs: list) -> list:
+        return [derivatives(r, x, min(2, r.order)) for r, x in zip(group, inputs)]
+
+    staged = function(all_derivatives, autograph=False)
+    compare(group, caplog, staged, staged, 2)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 @records.every(lambda r: r.jax and r.differentiable)
 def test_tape_outside(record, order, caplog):
-    staged, order = function(record.function, autograph=False), min(order, record.order)
+    staged = function(record.function, autograph=False)
 
     class Compiled:
         differentiable = True
         function = staged
 
-    compare(record, caplog, staged, lambda inputs: derivatives(Compiled, inputs, order), order)
+    compare([record], caplog, staged, lambda inputs: [derivatives(Compiled, inputs[0], min(order, record.order))], order)
