@@ -11,7 +11,7 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup check test test-all keras-suite bench demo docs clean
+.PHONY: setup check test programs test-all keras-suite bench demo docs clean
 
 setup: $(DEV_READY)
 
@@ -22,6 +22,9 @@ check: $(DEV_READY)  ## lint, types, the tests that take milliseconds
 
 test: $(DEV_READY)  ## everything but the slow tests
 	$(BIN)/pytest -m "not slow" -n $(WORKERS)
+
+programs: $(DEV_READY)  ## the random programs that make test leaves out: with its own, 500, compiled with tapes inside and outside
+	$(BIN)/pytest -m slow tests/function/test_function_random_programs.py -n $(WORKERS)
 
 test-all: $(DEV_READY)
 	$(BIN)/pytest -n $(WORKERS)

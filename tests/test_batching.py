@@ -72,7 +72,7 @@ def test_batched_tensors_are_stacked_rows(sample):
 
 
 @pytest.mark.parametrize("sample", [s for s in FIRST if s.arrays and s.name not in dialect.INSPECTION], ids=str)
-def test_batched_jax_arrays_are_stacked_rows(sample):
+def test_batched_jax_arrays_are_stacked_rows(sample, compiled_quickly):
     jax = pytest.importorskip("jax")
     from gradtape.xp import jax as JAX
 
@@ -80,12 +80,11 @@ def test_batched_jax_arrays_are_stacked_rows(sample):
     with JAX.scope():
         arrays = [[a for a, _ in arguments] for arguments in inputs]
 
-        @jax.jit  # all cases in one program: compiling takes the time
-        def compiled(arrays):
+        def all_cases(arrays):  # in one program: compiling takes the time
             placed = ([(x, batched) for x, (_, batched) in zip(xs, arguments)] for xs, arguments in zip(arrays, inputs))
             return [run(sample, arguments, lambda x: x) for arguments in placed]
 
-        for result, right in zip(compiled(arrays), expected, strict=True):
+        for result, right in zip(jax.jit(all_cases, compiler_options=compiled_quickly)(arrays), expected, strict=True):
             assert_same(result, right, sample.tolerance)
 
 

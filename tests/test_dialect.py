@@ -95,13 +95,14 @@ def test_jax_is_numpy(sample, JAX):
 
 
 @pytest.mark.parametrize("name", [name for name in dialect.NAMES if name not in INSPECTION])
-def test_compiled_jax_is_numpy(name, JAX):
+def test_compiled_jax_is_numpy(name, JAX, compiled_quickly):
     """All samples of a function in one program: compiling takes the time."""
     import jax
 
     samples = [sample for sample in SAMPLES if sample.name == name]
     with JAX.scope():
-        compiled = jax.jit(lambda inputs: [getattr(JAX, name)(*x, **s.attributes) for x, s in zip(inputs, samples)])
+        function = lambda inputs: [getattr(JAX, name)(*x, **s.attributes) for x, s in zip(inputs, samples)]
+        compiled = jax.jit(function, compiler_options=compiled_quickly)
         for sample, result in zip(samples, compiled([sample.arrays for sample in samples]), strict=True):
             assert_same(result, expected(sample), sample.tolerance)
 
@@ -113,14 +114,14 @@ FLOATING = [name for name in (*dialect.UNARY, *dialect.BINARY) if not any(part i
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", FLOATING)
-def test_poles_and_extremes(name, dtype, JAX):
+def test_poles_and_extremes(name, dtype, JAX, compiled_quickly):
     import jax
 
     with JAX.scope(), NUMPY.scope():
         x = np.array(POLES).astype(dtype)
         arguments = (x,) if name in dialect.UNARY else tuple(np.meshgrid(x, x))
         reference = np.asarray(getattr(NUMPY, name)(*arguments))
-        result = np.asarray(jax.jit(getattr(JAX, name))(*arguments))
+        result = np.asarray(jax.jit(getattr(JAX, name), compiler_options=compiled_quickly)(*arguments))
         same = np.isclose(result, reference, rtol=1e-4, atol=1e-6 if dtype == "float32" else 1e-14, equal_nan=True)
         if name == "lgamma":  # +inf at -inf, as TensorFlow; SciPy says -inf
             same |= x == -np.inf

@@ -48,6 +48,7 @@ def compare(found: list, expected: list) -> None:
 
 
 @pytest.mark.parametrize("group", range(20))
+@pytest.mark.usefixtures("compiled_quickly")
 def test_values(group, tmp_path):
     found = programs(group, tmp_path, 4)
     compiled = function(found.run, jit_compile=True)

@@ -18,6 +18,7 @@ import gradtape as tf
 from gradtape.function import function
 
 pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 PROGRAMS, TOGETHER, QUICK = 500, 10, 20
 OPTIONS: Any = {"jit_compile": True, "autograph": False}
 TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 5e-6, "complex64": 5e-6, "float16": 0.005, "bfloat16": 0.03}
@@ -119,15 +120,6 @@ def close(x: np.ndarray, y: np.ndarray, tolerance: float, what: str) -> None:
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
     x, y, tolerance = x.astype(wide), y.astype(wide), tolerance if x.dtype.kind not in "biu" else 0
     np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * max(1.0, np.abs(y).max(initial=0)), err_msg=what)
-
-
-@pytest.fixture(autouse=True)
-def _compile_quickly(monkeypatch):
-    """Without LLVM's optimisations, which take half of the time; XLA's own passes are those of any other program."""
-    from gradtape.xp import jax_devices
-
-    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-    monkeypatch.setattr(jax_devices, "compiler_options", lambda: options)
 
 
 def check(group: int, way: Any) -> None:

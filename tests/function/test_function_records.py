@@ -15,6 +15,7 @@ from gradtape.function import function
 from gradtape.values import nest
 
 pytest.importorskip("jax")
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
 _path = Path(__file__).parent.parent / "ops" / "test_records.py"
 _spec = importlib.util.spec_from_file_location("op_records", _path)
 records: Any = importlib.util.module_from_spec(_spec)
@@ -75,15 +76,6 @@ def in_groups(chosen: list) -> list:
     chosen = [record for record in chosen if not runs_eagerly(record)]
     groups += [chosen[i : i + TOGETHER] for i in range(0, len(chosen), TOGETHER)]
     return [pytest.param(group, id=f"{group[0].id} to {group[-1].id}") for group in groups]
-
-
-@pytest.fixture(autouse=True)
-def _compile_quickly(monkeypatch):
-    """Without LLVM's optimisations, which take half of the time; XLA's own passes are those of any other program."""
-    from gradtape.xp import jax_devices
-
-    options = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-    monkeypatch.setattr(jax_devices, "compiler_options", lambda: options)
 
 
 def compare(group: list, caplog, staged, compute, order: int) -> None:
