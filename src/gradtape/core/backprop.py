@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy import ndarray
+
 from gradtape.core.indexed_slices import IndexedSlices
+from gradtape.core.rules import unchanged
 from gradtape.core.selection import NEVER, Watch, settled
 from gradtape.errors import InternalError, message, shown
 
@@ -61,18 +64,24 @@ class Sweep:
                 y = shape_y
             if key_x in needed:
                 rule = op.rule_x  # a name of its own: Python calls what it takes for a method more slowly
-                h = rule(xp, g, out, x, y)
-                if met[0] != start:
-                    h = settled(xp, op, g, h, rule, (out, x, y), reach)
+                if rule is unchanged:
+                    h = g
+                else:
+                    h = rule(xp, g, out, x, y)
+                    if met[0] != start:
+                        h = settled(xp, op, g, h, rule, (out, x, y), reach)
                 if plain and key_x not in cotangents and h is not None:  # what `add` would do
                     cotangents[key_x] = h if h.shape == shape_x and h.dtype is dtype else fit(xp, op, h, shape_x, dtype)
                 else:
                     self.add(op, key_x, h, shape_x, dtype)
             if key_y in needed:
                 rule = op.rule_y
-                h = rule(xp, g, out, x, y)
-                if met[0] != start:
-                    h = settled(xp, op, g, h, rule, (out, x, y), reach)
+                if rule is unchanged:
+                    h = g
+                else:
+                    h = rule(xp, g, out, x, y)
+                    if met[0] != start:
+                        h = settled(xp, op, g, h, rule, (out, x, y), reach)
                 if plain and key_y not in cotangents and h is not None:
                     cotangents[key_y] = h if h.shape == shape_y and h.dtype is dtype else fit(xp, op, h, shape_y, dtype)
                 else:
@@ -110,11 +119,12 @@ class Sweep:
 
 def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """``g`` summed over the axes that broadcasting added, and only those: any other difference is a wrong rule."""
-    received = xp.shape(g)
+    plain = type(g) is ndarray
+    received = g.shape if plain else xp.shape(g)
     if received != shape:
         if received[1:] == shape:  # a bias
             g = xp.sum(g, axis=0)
-            return g if xp.dtype(g) is dtype else _typed(xp, g, dtype)
+            return g if plain and g.dtype is dtype else _typed(xp, g, dtype)
         extra = len(received) - len(shape)
         axes = [*range(extra)]
         explained = extra >= 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradtape.core.cuts import STOP_GRADIENT, sever
 from gradtape.core.op import binary, op, pair, unary
+from gradtape.core.rules import unchanged
 from gradtape.errors import UnimplementedError, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over, outranked, reflected, take_composites
@@ -19,8 +20,8 @@ from gradtape.values.tensor import Tensor
 
 # Arithmetic
 
-add = binary("add", "x + y", lambda xp, g, _out, _x, _y: g, lambda xp, g, _out, _x, _y: g, label="AddV2")
-subtract = binary("subtract", "x - y", lambda xp, g, _out, _x, _y: g, lambda xp, g, _out, _x, _y: -g, label="Sub")
+add = binary("add", "x + y", unchanged, unchanged, label="AddV2")
+subtract = binary("subtract", "x - y", unchanged, lambda xp, g, _out, _x, _y: -g, label="Sub")
 multiply = binary(
     "multiply", "x · y",
     lambda xp, g, _out, _x, y: g * xp.conj(y),
