@@ -64,9 +64,8 @@ class Sweep:
                 y = shape_y
             if key_x in needed:
                 rule = op.rule_x  # a name of its own: Python calls what it takes for a method more slowly
-                if rule is unchanged:
-                    h = g
-                else:
+                h = g
+                if rule is not unchanged:
                     h = rule(xp, g, out, x, y)
                     if met[0] != start:
                         h = settled(xp, op, g, h, rule, (out, x, y), reach)
@@ -76,9 +75,8 @@ class Sweep:
                     self.add(op, key_x, h, shape_x, dtype)
             if key_y in needed:
                 rule = op.rule_y
-                if rule is unchanged:
-                    h = g
-                else:
+                h = g
+                if rule is not unchanged:
                     h = rule(xp, g, out, x, y)
                     if met[0] != start:
                         h = settled(xp, op, g, h, rule, (out, x, y), reach)
@@ -111,29 +109,20 @@ class Sweep:
             value = g if self.plain else g._array
             if value.shape != shape or value.dtype is not dtype:
                 g = fit(self.xp, op, g, shape, dtype)
-        cotangents = self.cotangents
-        if key in cotangents:
-            g = _sum(self.xp, cotangents[key], g)
-        cotangents[key] = g
+        known = self.cotangents.get(key)
+        self.cotangents[key] = g if known is None else _sum(self.xp, known, g)
 
 
 def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """``g`` summed over the axes that broadcasting added, and only those: any other difference is a wrong rule."""
-    plain = type(g) is ndarray
-    received = g.shape if plain else xp.shape(g)
+    received = g.shape if type(g) is ndarray else xp.shape(g)
     if received != shape:
         if received[1:] == shape:  # a bias
             g = xp.sum(g, axis=0)
-            return g if plain and g.dtype is dtype else _typed(xp, g, dtype)
+            return g if type(g) is ndarray and g.dtype is dtype else _typed(xp, g, dtype)
         extra = len(received) - len(shape)
-        axes = [*range(extra)]
-        explained = extra >= 0
-        if explained:
-            for i, n in enumerate(shape, extra):
-                if received[i] != n:
-                    axes.append(i)
-                    explained = explained and n == 1
-        if not explained:
+        spread = [i for i, n in enumerate(shape) if extra >= 0 and received[extra + i] != n]
+        if extra < 0 or any(shape[i] != 1 for i in spread):
             raise InternalError(
                 message(
                     f"The derivative rule of {op.name} returned a gradient of the wrong shape.",
@@ -142,7 +131,7 @@ def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
                     fix=f"correct the rule of {op.name}",
                 )
             )
-        g = xp.reshape(xp.sum(g, axis=tuple(axes)), shape=shape)
+        g = xp.reshape(xp.sum(g, axis=(*range(extra), *(extra + i for i in spread))), shape=shape)
     return _typed(xp, g, dtype)
 
 
