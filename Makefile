@@ -18,7 +18,7 @@ setup: $(DEV_READY)
 check: $(DEV_READY)  ## lint, types, the tests that take milliseconds
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m tiny -n $(WORKERS)
+	$(BIN)/pytest -m tiny -n $(WORKERS) $$(grep -rl "mark.tiny" tests --include="test_*.py")
 
 test: $(DEV_READY)  ## everything but the slow tests
 	$(BIN)/pytest -m "not slow" -n $(WORKERS)

@@ -178,8 +178,12 @@ def complex_samples(record: OpRecord) -> list[list[np.ndarray]]:
 DIFFERENTIABLE = [r for r in RECORDS if r.differentiable]
 
 
+NOT_IN_MILLISECONDS = "attention attention_gradient conv conv_filter conv_input convolution ctc_loss expm logm sqrtm".split()
+"""Ops that `make check` does not differentiate numerically, only the test after the next."""
+
+
 @pytest.mark.tiny
-@every(lambda r: r.differentiable)
+@every(lambda r: r.differentiable and r.id.split("[")[0] not in NOT_IN_MILLISECONDS)
 def test_gradients_at_one_point_agree_with_numerical_derivatives(record):
     check_gradients(record.function, samples(record)[0], min(record.order, 1))
 
