@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gradtape as tf
+from gradtape.ops import contract
 from gradtape.testing import check_gradients
 
 numbers = st.integers(-9, 9).map(float)
@@ -300,3 +301,10 @@ def test_rows_work_on_jax_arrays():
     x = tf.RaggedTensor.from_row_lengths(values, [2, 1])
     assert tf.reduce_sum(x * 2, 1).numpy().tolist() == [2.0, 4.0]
     assert "shape=(2, None)" in repr(x)
+
+
+@pytest.mark.parametrize("product", [tf.matmul, contract.adjoint_matmul, contract.matmul_adjoint])
+def test_matrix_products_are_not_elementwise(product):
+    x = tf.ragged.constant([[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]], ragged_rank=1)
+    with pytest.raises(ValueError, match="unsupported type"):
+        product(x, x)

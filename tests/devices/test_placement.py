@@ -15,6 +15,7 @@ import gradtape as tf
 from gradtape.core import op
 from gradtape.ops import devices, placing
 from gradtape.values.tensor import JaxTensor, Tensor
+from gradtape.xp import jax_devices
 
 X = np.linspace(-1.2, 1.5, 6).reshape(2, 3)
 
@@ -349,6 +350,17 @@ def test_the_cpu_scope_is_plain_numpy():
 
 
 # Where work here and work there meet
+
+
+def test_a_small_argument_that_comes_again_does_not_place_the_result():
+    multiply, there = tf.function(lambda x, y: x * y), on("/CPU:2", [1.0, 1.0])
+    x = tf.constant([1.0, 2.0])
+    jax_devices.prefer(device=jax_devices.found()["CPU", 1])  # as if it were a GPU
+    try:
+        places = [place(multiply(x, tf.constant([3.0, 4.0])) + there) for _ in range(4)]
+    finally:
+        jax_devices.prefer(device=None)
+    assert set(places) == {"CPU:2"}
 
 
 def test_a_target_here_through_a_compiled_function_there():

@@ -105,6 +105,17 @@ def test_recursion():
     assert float(compiled(recursive, X, 3)) == 24.0
 
 
+def inner(x):
+    return x * 2.0
+
+
+outer = cells = inner
+
+
+def test_names_of_the_users_module_stay_theirs():
+    assert float(compiled(lambda x: inner(outer(cells(x))), X)) == 8 * float(X)
+
+
 def defaults(x, a=2.0, *rest, b=3.0, **more):
     if x > 0.0:
         return x * a * b * sum(rest) * more["c"]

@@ -302,13 +302,13 @@ def test_traced_values_print_and_say_what_they_are(capsys):
 # Axes of length 1 in large results
 
 
-WIDE = [(1, 100, 1, 70), (100, 70, 1), (7000, 1), (1, 1, 7000), (70, 1, 1, 100), (100, 70)]
+WIDE = [(1, 200, 1, 100), (200, 100, 1), (20_000, 1), (1, 1, 20_000), (100, 1, 1, 200), (200, 100)]
 
 
 @pytest.mark.parametrize("shape", WIDE, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
 def test_large_results_keep_axes_of_length_1(shape, dtype):
-    x = tf.constant(np.arange(7000).reshape(100, 70), dtype)
+    x = tf.constant(np.arange(20_000).reshape(200, 100), dtype)
     one = tf.function(lambda x: tf.reshape(tf.transpose(x), shape))
     several = tf.function(lambda x: {"a": one(x), "b": [tf.reshape(x, shape), x[0, 0]], "c": None})
     expected = np.transpose(x).reshape(shape)
@@ -322,7 +322,7 @@ def test_large_results_keep_axes_of_length_1(shape, dtype):
 
 @pytest.mark.parametrize("shape", WIDE, ids=str)
 def test_gradients_through_large_results_with_axes_of_length_1(shape):
-    x = tf.Variable(np.arange(7000.0).reshape(100, 70))
+    x = tf.Variable(np.arange(20_000.0).reshape(200, 100))
     square = tf.function(lambda: tf.reshape(x * x, shape))
     for _ in range(2):
         with tf.GradientTape() as tape:

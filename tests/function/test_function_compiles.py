@@ -245,3 +245,12 @@ def test_printing_under_a_tape_and_in_a_loop(capsys):
         y = f(x)
     assert float(tape.gradient(y, x)) == 6.0
     assert capsys.readouterr().err == "x is 3\nstep 0\nstep 1\n"
+
+
+@pytest.mark.parametrize("channels", [1, 4], ids=["few products", "depthwise"])
+def test_a_filter_without_a_place_gives_an_empty_result(channels):
+    x, w = tf.ones([2, 2, 2, channels]), tf.ones([3, 3, channels, 1])
+    convolve = tf.nn.conv2d if channels == 1 else tf.nn.depthwise_conv2d
+    strides = 2 if channels == 1 else [1, 2, 2, 1]
+    f = function(lambda x, w: convolve(x, w, strides, "VALID"), jit_compile=True)
+    assert f(x, w).shape == convolve(x, w, strides, "VALID").shape == (2, 0, 0, channels)

@@ -126,7 +126,8 @@ class Template:
     def __init__(self, node: ast.stmt, name: str, original: types.FunctionType, generated: set[str]) -> None:
         code = original.__code__
         cells = "".join(f" {variable} = None\n" for variable in code.co_freevars)
-        text = f"def outer():\n{cells} def inner(ag__):\n  pass\n  return {name}\n return inner\n"
+        # `ag__inner`: a name of ours in the scopes around the function would hide a global of the same name.
+        text = f"def outer():\n{cells} def ag__inner(ag__):\n  pass\n  return {name}\n return ag__inner\n"
         module = ast.parse(text)
         outer: Any = module.body[0]
         outer.body[-2].body[0] = node

@@ -26,7 +26,9 @@ class Inputs:
     def __init__(self, names: list[tuple], constants: dict, variables: dict[Any, Variable]) -> None:
         from jax import device_put
 
-        self._put = device_put
+        from gradtape.xp.jax_devices import several
+
+        self._put, self._several = device_put, several
         self._last: dict[Any, tuple[Any, Any]] = {}  # by variable: a tensor that it held, and the same on the device
         self._constants = [constants.get(name) for name in names]
         by_kind: dict[str, list] = {"argument": [], "variable": [], "draw": [], "constant": []}
@@ -39,9 +41,10 @@ class Inputs:
     def now(self, tensors: Any, draws: list) -> list:
         """For a call with these arguments and random numbers."""
         inputs = self._constants.copy()
+        known = not self._several()  # else an argument would be on one of the devices, and its place would count
         for i, which in self._arguments:
             tensor = tensors[which]
-            inputs[i] = self._argument(i, tensor) if type(tensor) is Tensor else tensor._array
+            inputs[i] = self._argument(i, tensor) if known and type(tensor) is Tensor else tensor._array
         for i, variable in self._variables:
             tensor, array = self._last.get(variable._key, _NEVER)
             if type(variable) is Variable and ordinary(variable) is tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.errors import InvalidArgumentError, message
-from gradtape.ops import contract, elementwise, nn, partition, ragged_reduce, ragged_shape, reduce, shape
+from gradtape.ops import elementwise, nn, partition, ragged_reduce, ragged_shape, reduce, shape
 from gradtape.ops.described import RaggedTensorSpec
 from gradtape.ops.nondiff import counted, counts_by_row, host
 from gradtape.ops.ragged import RaggedTensor, gather_rows
@@ -17,12 +17,13 @@ from gradtape.values import dtypes
 from gradtape.values.composite import structured_in
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
+from gradtape.xp import dialect
 
 _ELEMENTWISE_OPS = frozenset(
     "astype betainc bitcast clip divide_no_nan identity leaky_relu multiply_no_nan polygamma silu where xdivy xlog1py xlogy "
     "zeta".split()
 )
-"""Those that are not of one or two arrays without attributes; of these all but matmul are elementwise."""
+"""Those that are not of one or two arrays without attributes; of these all but the matrix products are elementwise."""
 
 
 def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -34,7 +35,7 @@ def call(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
             return own(*args, **kwargs)
         is_elementwise = getattr(function, "elementwise", False)
     else:
-        is_elementwise = (op.paired and op is not contract.matmul.op) or op.name in _ELEMENTWISE_OPS
+        is_elementwise = (op.paired and op.name not in dialect.CONTRACTIONS) or op.name in _ELEMENTWISE_OPS
     if is_elementwise:
         return map_flat(function, args, kwargs)
     return structured_in((*args, *kwargs.values()))._to_tensor()  # type: ignore[union-attr]  # says that it is refused

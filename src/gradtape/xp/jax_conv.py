@@ -100,13 +100,19 @@ def _on_cpu(*arrays):
     return jax.default_backend() == "cpu" and all(0 not in array.shape for array in arrays)
 
 
+def _fits(x, size, *, strides, padding, dilations, groups):
+    """Whether the filter has at least one place in ``x``."""
+    return all(n + sum(p) > (k - 1) * d for n, p, k, d in zip(x.shape[1:], padding, size, dilations))
+
+
 @_wide
 def conv(x, w, **attributes):
     groups = attributes["groups"]
-    if _is_depthwise(w, groups) and _on_cpu(x, w):
-        return _depthwise(x, w, **attributes)
-    if _is_product(w, groups) and _on_cpu(x, w):
-        return _of_windows(x, w, **attributes)
+    if _on_cpu(x, w) and _fits(x, w.shape[:-2], **attributes):
+        if _is_depthwise(w, groups):
+            return _depthwise(x, w, **attributes)
+        if _is_product(w, groups):
+            return _of_windows(x, w, **attributes)
     return _conv(x, w, **attributes)
 
 
