@@ -1,6 +1,6 @@
 """Eager = compiled for 500 random programs: values, gradients, second derivatives, dtypes, Nones, structures and variables.
 
-The tapes are inside the function, outside of it, or across two functions: one of the three for each of 200 programs, and all
+The tapes are inside the function, outside of it, or across two functions: one of the three for each of 100 programs, and all
 of them for all 500 in the slow tests. Programs share functions, for compiling takes the time; a failure names its program:
 ``Program(seed)``.
 """
@@ -19,7 +19,7 @@ from gradtape.function import function
 
 pytest.importorskip("jax")
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
-PROGRAMS, TOGETHER, QUICK = 500, 10, 20
+PROGRAMS, TOGETHER, QUICK = 500, 10, 10
 OPTIONS: Any = {"jit_compile": True, "autograph": False}
 TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 5e-6, "complex64": 5e-6, "float16": 0.005, "bfloat16": 0.03}
 """Of the largest number of each array, and of 1. XLA keeps half-precision intermediates in float32; eager code rounds each."""

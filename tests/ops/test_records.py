@@ -501,7 +501,7 @@ JAX = importlib.util.find_spec("jax") is not None and importlib.util.find_spec("
 
 
 @pytest.mark.skipif(not JAX, reason="needs jax and gradtape.xp.jax")
-@every(lambda r: r.jax, slow=lambda r: r not in RECORDS[::8])  # op by op; `test_tape_inside` has them all, compiled
+@every(lambda r: r.jax, slow=lambda r: r not in RECORDS[::16])  # op by op; `test_tape_inside` has them all, compiled
 def test_jax_equals_numpy(record):
     import jax
 

@@ -10,8 +10,6 @@ import pytest
 import gradtape as tf
 from gradtape import optimizers
 
-pytestmark = pytest.mark.tiny
-
 GOLDENS = json.loads((Path(__file__).parent.parent / "goldens" / "optimizers.json").read_text())
 SHAPES = {"kernel": (3, 4), "bias": (4,), "gain": ()}
 # After 100 steps. Half precision: every operation rounds to 11 (8) bits, and the order of two of them may differ.
