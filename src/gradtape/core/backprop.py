@@ -121,8 +121,8 @@ def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
             g = xp.sum(g, axis=0)
             return g if type(g) is ndarray and g.dtype is dtype else _typed(xp, g, dtype)
         extra = len(received) - len(shape)
-        spread = [i for i, n in enumerate(shape) if extra >= 0 and received[extra + i] != n]
-        if extra < 0 or any(shape[i] != 1 for i in spread):
+        spread = [i for i, (m, n) in enumerate(zip(received[extra:], shape), extra) if m != n]
+        if extra < 0 or {n for m, n in zip(received[extra:], shape) if m != n} - {1}:
             raise InternalError(
                 message(
                     f"The derivative rule of {op.name} returned a gradient of the wrong shape.",
@@ -131,7 +131,7 @@ def fit(xp: Any, op: Any, g: Any, shape: tuple[int, ...], dtype: Any) -> Any:
                     fix=f"correct the rule of {op.name}",
                 )
             )
-        g = xp.reshape(xp.sum(g, axis=(*range(extra), *(extra + i for i in spread))), shape=shape)
+        g = xp.reshape(xp.sum(g, axis=(*range(extra), *spread)), shape=shape)
     return _typed(xp, g, dtype)
 
 
