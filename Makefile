@@ -11,13 +11,18 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup check test programs test-all keras-suite bench demo docs clean
+.PHONY: setup check types tiny test programs test-all keras-suite bench demo docs clean
 
 setup: $(DEV_READY)
 
 check: $(DEV_READY)  ## lint, types, the tests that take milliseconds
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j 2 types tiny
+
+types: $(DEV_READY)
 	$(BIN)/mypy
+
+tiny: $(DEV_READY)
 	$(BIN)/pytest -m tiny -n $(WORKERS) $$(grep -rl "mark.tiny" tests --include="test_*.py")
 
 test: $(DEV_READY)  ## everything but the slow tests

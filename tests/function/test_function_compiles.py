@@ -19,7 +19,7 @@ def _unpredictable_again():
     tf.random.set_seed(None)
 
 
-def same(make, calls=3, rtol=1e-6):
+def same(make, calls=3, rtol=1e-6, atol=0.0):
     """``make()`` gives a body; eager and compiled calls of it, each on its own state, give the same."""
     results = []
     for wrap in (lambda f: f, lambda f: function(f, jit_compile=True)):
@@ -29,7 +29,7 @@ def same(make, calls=3, rtol=1e-6):
     for eager, compiled in zip(*results):
         for a, b in zip(eager, compiled):
             assert np.asarray(a).dtype == np.asarray(b).dtype
-            np.testing.assert_allclose(b, a, rtol)
+            np.testing.assert_allclose(b, a, rtol, atol)
     return results[1]
 
 
@@ -212,7 +212,8 @@ def test_loss_scaling(minimize):
 
         return body
 
-    calls = same(make, calls=12, rtol=4e-3)  # twelve steps of float16, which XLA rounds less often
+    # Processors that compute in float16 (avx512_fp16) round otherwise: in twelve steps by two last bits of numbers near 1.
+    calls = same(make, calls=12, rtol=1e-3, atol=2e-3)
     assert calls[-1][3] > 0  # some steps were skipped
 
 

@@ -198,7 +198,7 @@ class Program:
         self.derivative: Any = None  # its gradient as a function, made when somebody differentiates that
         self._wait = wait
         self.host: Any = None  # whether results live in this machine's memory; known after the first run
-        del self._holes, self._captured, self.state
+        del self._holes, self._captured, self._narrow, self.state
 
     # Making it
 

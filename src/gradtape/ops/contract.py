@@ -14,13 +14,6 @@ def _right_rule(xp, g, _out, x, _y):
     return xp.adjoint_matmul(x, g)
 
 
-def _right_rule_of_adjoint(xp, g, _out, x, _y):
-    """gᴴ x, and all rows at once likewise."""
-    if x.ndim > 2 and len(_y if type(_y) is tuple else xp.shape(_y)) == 2:
-        x, g = _rows(xp, x), _rows(xp, g)
-    return xp.adjoint_matmul(g, x)
-
-
 def _rows(xp, x):
     *leading, columns = xp.shape(x)
     return xp.reshape(x, shape=(math.prod(leading), columns))
@@ -36,7 +29,7 @@ matmul = binary(
 matmul_adjoint = binary(
     "matmul_adjoint", "matrix product x yᴴ over the last two axes; leading axes broadcast",
     lambda xp, g, _out, _x, y: xp.matmul(g, y),
-    _right_rule_of_adjoint,
+    lambda xp, g, _out, x, _y: _right_rule(xp, x, None, g, _y),  # gᴴ x
     label="MatMulAdjoint",
 )  # fmt: skip
 

@@ -64,7 +64,7 @@ def _depthwise(x, w, *, strides, padding, dilations, groups):
 
 def _is_product(w, groups):
     """Whether windows and one matrix product are faster. Without a window, it is one product anyway."""
-    return groups == 1 and (math.prod(w.shape[:-1]) <= _FEW_PRODUCTS or _is_pointwise(w, groups))
+    return _is_pointwise(w, groups) or (groups == 1 and math.prod(w.shape[:-1]) <= _FEW_PRODUCTS)
 
 
 def _is_pointwise(w, groups):
