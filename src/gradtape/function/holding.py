@@ -135,6 +135,18 @@ class Holder:
             return self.arrays.copy()
         return [array for array, reads in zip(self.arrays, self.reads) if reads]
 
+    def spare(self) -> list[tuple]:
+        """Copies, in this machine's memory, of what the program writes over: for a call that may be interrupted midway."""
+        arrays = [(i, array) for i, (array, donated) in enumerate(zip(self.arrays, self.donated)) if donated]
+        return [(i, np.array(array), array.sharding if array.committed else None) for i, array in arrays]
+
+    def restore(self, spare: list[tuple]) -> None:
+        """Hold again what a call has written over that returned nothing."""
+        from jax import device_put
+
+        lost = {i: device_put(value, place) for i, value, place in spare if self.arrays[i].is_deleted()}
+        self.arrays = [lost.get(i, array) for i, array in enumerate(self.arrays)]
+
     def _take(self, variable: Variable) -> None:
         if is_held(variable):
             if variable._held is self:

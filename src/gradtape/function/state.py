@@ -8,6 +8,7 @@ code pays nothing: the look-up stands in the place of the cell's descriptor only
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +37,15 @@ class InitialValueIsTraced(BaseException):
     """A variable's initial value is part of the program; not an Exception, so that no handler of the body stops it."""
 
 
+class _Mark:
+    """Stands for a thread, and ends with it."""
+
+
 class _Thread(threading.local):
     state: State | None = None
+
+    def __init__(self) -> None:
+        self.mark = _Mark()
 
 
 _thread = _Thread()
@@ -87,14 +95,14 @@ def hold_all(variables: list[Variable], tensors: list[Tensor]) -> None:
 
 VALUE = property(held, hold)
 _installing = threading.Lock()
-_installed = 0
+_running: weakref.WeakSet[_Mark] = weakref.WeakSet()
 
 
-def _install(change: int) -> None:
-    global _installed
+def _install(runs: bool) -> None:
+    """Say whether this thread runs a function. Threads are named, not counted: after an interruption it can be said again."""
     with _installing:
-        _installed += change
-        setattr(Variable, "_tensor", VALUE if _installed else _cell)  # noqa: B010  # a slot, to type checkers
+        (_running.add if runs else _running.discard)(_thread.mark)
+        setattr(Variable, "_tensor", VALUE if _running else _cell)  # noqa: B010  # a slot, to type checkers
 
 
 @contextmanager
@@ -106,6 +114,8 @@ def nothing_left() -> Iterator[None]:
     finally:
         while _thread.state is not around:
             _thread.state.__exit__()  # type: ignore[union-attr]
+        if around is None:
+            _install(False)
 
 
 class Snapshot:
@@ -129,7 +139,7 @@ class State:
         self._outer: State | None = None
 
     def __enter__(self) -> State:
-        _install(+1)  # first: should an interruption come now, a slower way of reading is all that is left behind
+        _install(True)  # first: an interruption now leaves a slower way of reading behind, until some function has run
         self._outer, _thread.state = _thread.state, self
         return self
 
@@ -138,7 +148,8 @@ class State:
         while ended is not self and _thread.state is not None:  # first those inside of it whose end was interrupted
             ended = _thread.state
             _thread.state = ended._outer
-            _install(-1)
+        if _thread.state is None:
+            _install(False)
 
     def outside(self, variable: Variable) -> Tensor:
         """The value that this run begins with."""
@@ -259,6 +270,7 @@ class Tracing(State):
             self.made_outside |= new_number() > number + 1
             vars(staging).update(kept)
             _thread.state, here.device = state, device
+            _install(state is not None)  # a function that ran outside has ended
 
     def begin(self, variable: Variable) -> Tensor:
         array = self.outside(variable)._array
