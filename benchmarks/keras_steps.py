@@ -116,6 +116,7 @@ def with_jax() -> Cases:
 
 
 PEERS: dict[str, tuple[str, Callable[[], Cases]]] = {
+    "gradtape": ("gradtape", with_gradtape),
     "Keras on TensorFlow": ("tensorflow", with_tensorflow),
     "Keras on JAX": ("jax", with_jax),
 }

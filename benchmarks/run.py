@@ -157,9 +157,13 @@ def derivative_rows(contestants: dict, options: Any) -> list[Row]:
 
 
 def keras_rows(workers: list[Worker], options: Any) -> list[Row]:
-    """A step of a Keras model, by a loop with a tape: as it is written, and compiled."""
-    own = Worker(sys.executable, options.verbose)  # Keras has one backend per process
-    contestants: dict[str, Any] = {"gradtape": Here(keras_steps.with_gradtape()), "Keras on JAX": There(own, "Keras on JAX")}
+    """A step of a Keras model, by a loop with a tape: as it is written, and compiled.
+
+    Keras has one backend per process, so each contestant has one: also gradtape, for two programs that are nearly the same
+    would differ by what else a process has done.
+    """
+    own = {name: Worker(sys.executable, options.verbose) for name in ("gradtape", "Keras on JAX")}
+    contestants: dict[str, Any] = {name: There(worker, name) for name, worker in own.items()}
     for worker in workers:
         if "TensorFlow" in worker.versions:
             contestants["Keras on TensorFlow"] = There(worker, "Keras on TensorFlow")
@@ -176,9 +180,10 @@ def keras_rows(workers: list[Worker], options: Any) -> list[Row]:
             (f"{name} compiled", "Keras on TensorFlow", "tf.function", 1.0),
         ):
             chosen = {label: c for label, c in contestants.items() if label in ("gradtape", peer)}
-            samples = interleaved(chosen, lambda _, case=case: case, max(20, options.rounds // 5), options.sample)
+            samples = interleaved(chosen, lambda _, case=case: case, max(20, options.rounds), options.sample)
             rows.append(timed_row(f"Keras {case.upper()[:3]} step{case[3:]} ÷ {spelled}", samples, "gradtape", peer, budget))
-    own.close()
+    for worker in own.values():
+        worker.close()
     return rows
 
 
