@@ -34,7 +34,7 @@ programs: $(DEV_READY)  ## the random programs that make test leaves out: with i
 test-all: $(DEV_READY)
 	$(BIN)/pytest -n $(WORKERS)
 
-keras-suite: $(DEV_READY)  ## Keras's own tests on our backend, about an hour; e.g. make keras-suite SUITE="keras/src/ops -k relu"
+keras-suite: $(DEV_READY)  ## Keras's own tests on our backend, ten minutes on two cores; e.g. make keras-suite SUITE="keras/src/ops -k relu"
 	$(BIN)/python tools/keras_suite.py -n $(WORKERS) $(SUITE)
 
 bench: $(DEV_READY)  ## e.g. make bench BENCH="--quick --json out/bench.json"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -67,6 +70,26 @@ def a_compiled_loop_with_a_tape_trains_on_the_device() -> str:
     expect(losses[-1] < 0.3 * losses[0], losses)
     expect(DEVICE in where, where)
     return f"loss {losses[0]:.2f} to {losses[-1]:.2f}, kernel on {where}"
+
+
+@check
+def an_exported_model_runs_here_and_on_the_host() -> str:
+    folder = tempfile.mkdtemp()
+    model, (x, _) = network(), images(8)
+    model.export(folder, verbose=False)
+    expected, result = model.predict(x, verbose=0), tf.saved_model.load(folder).serve(x)
+    expect(DEVICE in result.device, result.device)
+    np.savez(f"{folder}/numbers.npz", x=x, y=expected)
+    code = (
+        "import numpy as np, gradtape as tf; n = np.load('numbers.npz'); r = tf.saved_model.load('.').serve(n['x']); "
+        "assert 'CPU' in r.device; print(abs(r.numpy() - n['y']).max())"
+    )
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    there = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+    expect(there.returncode == 0, there.stderr[-500:])
+    errors = float(np.abs(result.numpy() - expected).max()), float(there.stdout)
+    expect(max(errors) < 1e-2, errors)
+    return f"largest differences {errors[0]:.1e} here and {errors[1]:.1e} on the host"
 
 
 @check

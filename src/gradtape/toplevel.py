@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import time
 from typing import Any
 
@@ -21,7 +22,7 @@ from gradtape.ops.arguments import NUMERIC, integer, integers, lengths, not_allo
 from gradtape.values import dtypes
 from gradtape.values.composite import take_composites
 from gradtape.values.convert import Convertible, convert_to_tensor
-from gradtape.values.shape import TensorShape
+from gradtape.values.shape import TensorShape, is_open, refuse_open
 from gradtape.values.tensor import Tensor, wrap
 
 TOPLEVEL_FROM_MATH = (
@@ -125,6 +126,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor itself, if its shape fits."""
     x, wanted = convert_to_tensor(x), TensorShape(shape)
+    if wanted.rank == x._array.ndim:
+        told = [n for n, m in zip(x._array.shape, wanted.as_list()) if m is not None]
+        refuse_open(told, "whether a shape is the expected one")
     if not x.shape.is_compatible_with(wanted):
         text = "[" + ",".join("?" if n is None else str(n) for n in wanted) + "]"
         text = f"Shape of tensor input {dims(x._array.shape)} is not compatible with expected shape {text}. [Op:EnsureShape]"
@@ -486,7 +490,10 @@ def _index_dtype(out_type: Any) -> np.dtype:
 
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The shape as an integer vector."""
-    return wrap(np.array(RECORDED.shape(convert_to_tensor(input)), _index_dtype(out_type)))
+    found = RECORDED.shape(convert_to_tensor(input))
+    if builtins.any(map(is_open, found)):
+        return creation.open_lengths(found, _index_dtype(out_type))
+    return wrap(np.array(found, _index_dtype(out_type)))
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
@@ -496,8 +503,10 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements."""
-    count = np.prod(RECORDED.shape(convert_to_tensor(input)), dtype=np.int64)
-    return wrap(np.array(count, _index_dtype(out_type)))
+    found = RECORDED.shape(convert_to_tensor(input))
+    if builtins.any(map(is_open, found)):
+        return creation.open_lengths(math.prod(found), _index_dtype(out_type))
+    return wrap(np.array(np.prod(found, dtype=np.int64), _index_dtype(out_type)))
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:

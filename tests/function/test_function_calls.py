@@ -272,7 +272,7 @@ def test_run_functions_eagerly():
 
 
 def test_without_jax_it_runs_eagerly(monkeypatch):
-    monkeypatch.setattr("gradtape.function.decorator._can_compile", lambda: False)
+    monkeypatch.setattr("gradtape.function.decorator.can_compile", lambda: False)
     calls = []
     v = tf.Variable(1.0)
 

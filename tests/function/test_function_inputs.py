@@ -33,6 +33,18 @@ def test_an_argument_that_comes_again_is_transferred_once():
     assert None not in on_device
 
 
+def test_an_argument_that_a_tape_has_seen_is_transferred_once_too():
+    square = tf.function(lambda x, y: x * y)
+    x, y, v = tf.ones([SIZE]), tf.ones([SIZE]), tf.Variable(tf.ones([SIZE]))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        z = x * y * v
+    assert tape.gradient(z, x) is not None
+    for _ in range(3):
+        square(x, y)
+    assert None not in [array for _, array in program_of(square)._inputs._known]
+
+
 @pytest.mark.parametrize(
     "read", [tf.Variable.value, tf.stop_gradient, tf.identity, lambda v: v[:], lambda v: tf.reshape(v, [SIZE])]
 )

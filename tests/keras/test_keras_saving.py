@@ -157,12 +157,8 @@ def test_unknown_layer(tmp_path):
         keras.models.load_model(tmp_path / "other.keras")
 
 
-def test_export_says_what_to_do(tmp_path):
+def test_a_saved_model_has_the_variables_of_layers(tmp_path):
     model = saved_models.mixed(keras)
-    with pytest.raises(errors.UnimplementedError, match=r"(?s)cannot be exported.*KERAS_BACKEND=tensorflow"):
-        model.export(tmp_path / "exported")
-    with pytest.raises(NotImplementedError, match="cannot be exported"):  # what Keras's other backends raise
-        keras.export.ExportArchive()
     tf.saved_model.save(model, tmp_path / "variables")
     loaded = tf.saved_model.load(tmp_path / "variables")
     np.testing.assert_array_equal(loaded.layers[0].kernel, model.layers[0].kernel.numpy())

@@ -169,7 +169,7 @@ def test_the_iterator_sees_new_checkpoints(tmp_path):
     writer = threading.Thread(target=write)
     writer.start()
     seen = []
-    for path in tf.train.checkpoints_iterator(tmp_path, timeout=1):
+    for path in tf.train.checkpoints_iterator(tmp_path, timeout=5):
         seen += names([path])
         if seen[-1] == "ckpt-3":
             break

@@ -26,7 +26,7 @@ from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.naming import scoped
 from gradtape.values.placement import beside, placed
 from gradtape.values.shape import TensorShape
-from gradtape.values.tensor import Reference, Tensor, _unhashable, wrap
+from gradtape.values.tensor import Reference, Tensor, VariableKey, _unhashable, wrap
 from gradtape.xp import numpy as NUMPY
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Variable(Convertible, Operators):
 
     def _set_up(self, array: Any, trainable: bool, name: str, static: TensorShape) -> None:
         self._number = new_number()
-        self._key = object()
+        self._key = VariableKey()
         self._trainable = trainable
         self._differentiable = array.dtype in dtypes.TRAINABLE
         self._name = name

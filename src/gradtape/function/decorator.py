@@ -66,7 +66,7 @@ def function(
 
 
 @functools.cache
-def _can_compile() -> bool:
+def can_compile() -> bool:
     import importlib.util
 
     return importlib.util.find_spec("jax") is not None
@@ -90,6 +90,7 @@ class Function:
         self._specs = None if input_signature is None else tuple(input_signature)
         self._jit_compile = jit_compile
         self._programs: dict[Any, Any] = {}
+        self._signatures: dict[Any, Any] = {}  # by key: the arguments as descriptions, for those who save the function
         self._bounds: dict[Any, dict] = {}  # by signature: how many steps of which loops are kept for gradients
         self._lock = threading.RLock()
         self._called = False  # variables may be created until the first call has ended
@@ -135,7 +136,7 @@ class Function:
         >>> double.explain(1.0)
         <lambda> traces a new program: it is the first call.
         """
-        return explain(self, Call(*self._bound(args, kwargs)), _key, _can_compile())
+        return explain(self, Call(*self._bound(args, kwargs)), _key, can_compile())
 
     def __repr__(self) -> str:
         return f"<tf.function {self._name}: {len(self._programs)} programs>"
@@ -210,7 +211,7 @@ class Function:
 
     def _run(self, args: tuple, kwargs: dict, snapshot: Snapshot | None) -> Any:
         state = current()
-        if isinstance(state, Tracing) or settings.run_eagerly or thread.batch or not _can_compile():
+        if isinstance(state, Tracing) or settings.run_eagerly or thread.batch or not can_compile():
             return self._inline(args, kwargs, snapshot)
         call = Call(args, kwargs) if args or kwargs else signature.NO_ARGUMENTS
         taped = bool(thread.recorders)
@@ -304,6 +305,8 @@ class Function:
                 raise messages.refusal(self._name, error) from error
             return None, error
         self._retraces.note(self._name, call, self._argument_name)
+        if (specs := call.described()) is not None:
+            self._signatures[call.key] = specs
         self._programs[key] = program
         return program, None
 
@@ -409,6 +412,8 @@ class ConcreteFunction:
         self._source = source
         self._specs = nest.map_structure(_described, [list(args), kwargs])
         self.structured_input_signature = (tuple(self._specs[0]), self._specs[1])
+        if signature.is_plain(self._specs):
+            source._signatures.setdefault(("concrete", repr(self._specs)), self._specs)
         if all(s.shape.is_fully_defined() for s in nest.flatten(self._specs) if isinstance(s, TensorSpec)):
             self._prepare()
 
@@ -417,7 +422,7 @@ class ConcreteFunction:
         args, kwargs = nest.map_structure(_example, self._specs)
         call = Call(tuple(args), kwargs)
         key = _key(call)
-        if _can_compile() and not settings.run_eagerly and key not in self._source._programs:
+        if can_compile() and not settings.run_eagerly and key not in self._source._programs:
             with self._source._lock:
                 self._source._stage(key, call, None)
 

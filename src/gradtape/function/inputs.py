@@ -14,7 +14,7 @@ from typing import Any
 
 from gradtape.core.variable import Variable
 from gradtape.function.holding import is_held, ordinary, settled
-from gradtape.values.tensor import Tensor
+from gradtape.values.tensor import Tensor, VariableKey
 
 _NEVER = object(), None
 _nothing: tuple[Callable[[], Any], Any] = (lambda: None, None)
@@ -70,7 +70,7 @@ class Inputs:
             return tensor._array
         if array is not None:
             return array
-        if tensor._key is not None:  # it may be what a variable holds, and will be something else
+        if type(tensor._key) is VariableKey:  # it may be what a variable holds, and will be something else
             return tensor._array
         forget = lambda _, known=self._known: known.__setitem__(place, _nothing)
         array = self._put(tensor._array)

@@ -28,6 +28,7 @@ from gradtape.ops.execution import Unstageable, staging
 from gradtape.ops.tensor_array import TensorArray
 from gradtape.tangents.forward import ForwardAccumulator, Listener
 from gradtape.values.convert import NUMBER, convert_to_tensor
+from gradtape.values.shape import is_open
 from gradtape.values.tensor import Tensor, wrap
 
 # What variables and random numbers are inside a body
@@ -397,6 +398,13 @@ class Level:
         return [*self.carry_out, *self.row_out, *self.sums]
 
 
+class OpenLength(Exception):
+    """Inside a loop, a gradient depends on a length that the signature leaves open: there is no constant like it."""
+
+    def __str__(self) -> str:
+        return "the gradient of a loop with many steps"
+
+
 class Body:
     """A function of a carry and a row of arrays, as text, with ``order`` derivatives.
 
@@ -474,6 +482,8 @@ class Body:
 
     def _hole(self, name: Any, like: Tensor, watchers: list[Onlooker]) -> Tensor:
         """A new input, which the text names among its constants."""
+        if any(map(is_open, like._array.shape)):
+            raise OpenLength
         tensor = wrap(hole(name, np.zeros(like._array.shape, like._array.dtype), self._holes))
         for tape in watchers:
             tape.watch(tensor)

@@ -67,6 +67,17 @@ class Call:
         return nest.pack_sequence_as((args, kwargs), leaves)
 
 
+    def described(self) -> Any:
+        """[args, kwargs] with a description for each tensor; None if there are objects in it, which would be kept alive."""
+        args, kwargs = self.rebuild([TensorSpec(t._array.shape, t.dtype) for t in self.tensors])
+        return [list(args), kwargs] if is_plain([args, kwargs]) else None
+
+
+def is_plain(specs: Any) -> bool:
+    """Whether there are only descriptions of tensors and Python's values in it."""
+    return all(type(leaf) in _STATIC or isinstance(leaf, TensorSpec) for leaf in nest.flatten(specs))
+
+
 NO_ARGUMENTS = Call((), {})
 """The call without arguments, which is always the same one."""
 

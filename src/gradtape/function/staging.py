@@ -191,6 +191,7 @@ class Program:
         self.holder = Holder(self.assigned, read, donated, VALUE)
         self._by_key = {v._key: v for v in self.variables}
         self._inputs = Inputs(self.forward.names[sum(read) :], self._constants, self._by_key)
+        self._direct: set[tuple] = set()  # the kinds of inputs for which jax calls the program without Python code of its own
         self.holds = not taped and snapshot is None and not self.forward.effects and self._restores
         self.always_fits = self.holds and not (self.captures or self._changeable or self._counted)
         self.floating = [t.dtype.is_trainable for t in self.results.tensors]
@@ -346,12 +347,18 @@ class Program:
             draws = [draw() for draw in self.draws] if self.draws else []
         outs: list = []
         with LOCK, self._scope():
-            inputs = self._together(self.holder.begin() + self._inputs.now(tensors, draws))
+            held, others = self.holder.begin(), self._inputs.now(tensors, draws)
+            kinds = here.device, *map(type, others)
+            spare = None if kinds in self._direct else self.holder.spare()
+            inputs = self._together(held + others)
             try:  # An interruption is noticed when the call has returned: what it has written over must be replaced then.
                 outs.extend(chain.from_iterable(starmap(self.forward.run, (inputs,))))
             finally:
                 if outs:
                     self.holder.arrays = outs[self.outputs :]  # no call, at the beginning of which it would be noticed again
+                elif spare is not None:
+                    self.holder.restore(spare)
+            self._direct.add(kinds)
         del inputs  # here, while the program still runs
         results = self._wrapped(outs[: self.outputs], self._shapes)
         if self._counted:

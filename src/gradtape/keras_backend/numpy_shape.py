@@ -21,6 +21,7 @@ from gradtape.ops import shape as shapes
 from gradtape.ops.arguments import integer, integers
 from gradtape.ops.numpy_functions import all_axes, one_axis
 from gradtape.values import dtypes
+from gradtape.values.shape import refuse_open
 from gradtape.values.tensor import Tensor
 
 # One array in another shape
@@ -48,6 +49,8 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
     """x without axes of length 1: all of them, or those given."""
     x = tensor(x)
     old = x._array.shape
+    if axis is None:
+        refuse_open(old, "which axes have the length 1")
     axes = [i for i, n in enumerate(old) if n == 1] if axis is None else all_axes(integers(axis), len(old))
     if builtins.any(old[a] != 1 for a in axes):
         text = "cannot select an axis to squeeze out which has size not equal to one"

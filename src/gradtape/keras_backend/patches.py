@@ -14,7 +14,7 @@ from keras.src.utils import backend_utils, traceback_utils
 
 from gradtape.errors import message
 from gradtape.function.leaves import Mismatch
-from gradtape.keras_backend import batches, event_files, legacy_names, optimizer, saving, tensorflow_names
+from gradtape.keras_backend import batches, event_files, export, legacy_names, optimizer, saving, tensorflow_names
 from gradtape.ops.execution import Unstageable
 
 _WIDE = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -40,6 +40,7 @@ def apply() -> None:
     legacy_names.install()
     batches.install()
     event_files.install()
+    export.install()
 
 
 def _narrowed(result_type: Any) -> Any:

@@ -183,4 +183,4 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
 
 def shape(x: Any) -> tuple:
-    return tuple(x.shape)
+    return tuple(x._array.shape if isinstance(x, Tensor) else x.shape)

@@ -9,6 +9,7 @@ import numpy as np
 from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor, wrong_dtype
+from gradtape.values.shape import is_open
 from gradtape.values.tensor import Tensor
 
 _BOOL = np.dtype(bool)
@@ -45,7 +46,7 @@ def integers(value: Any, label: str = "", what: str = "sizes") -> tuple[int, ...
             raise InvalidArgumentError(message(text, received=f"shape {array.shape}", expected="one integer per axis: [2, 3]"))
         return tuple(array.ravel().astype(np.int64).tolist())
     try:
-        return tuple([n if type(n) is int else n.__index__() for n in value])
+        return tuple([n if type(n) is int or is_open(n) else n.__index__() for n in value])
     except (AttributeError, TypeError):
         if any(isinstance(n, Convertible) for n in value):  # variables have no __index__
             return integers([n._to_tensor() if isinstance(n, Convertible) else n for n in value], label, what)

@@ -14,6 +14,7 @@ from gradtape.ops import elementwise, indexing, shape
 from gradtape.ops.arguments import boolean, integer, integers, lengths, position
 from gradtape.ops.arguments import indices as as_indices
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.shape import refuse_open
 from gradtape.values.tensor import Tensor, wrap
 
 # Several results at once: one record, whose rule joins the cotangents again
@@ -224,6 +225,7 @@ def squeeze(x: Tensor, axis: Any = None) -> Tensor:
     old = x._array.shape
     axes = () if axis is None else integers(axis)
     if not axes:
+        refuse_open(old, "which axes have the length 1")
         return shape.squeeze(x, axis=tuple(i for i, n in enumerate(old) if n == 1))
     for a in axes:
         at = position(a, len(old), f"Tried to squeeze dim index {{axis}} for tensor with {len(old)} dimensions. [Op:Squeeze]")

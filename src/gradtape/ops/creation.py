@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 from gradtape.core.op import op
+from gradtape.values.shape import is_open
+from gradtape.values.tensor import wrap
+
+
+def _space(xp, shape):
+    """The namespace that makes an array of a shape: jax's, if the program that is being made leaves a length open."""
+    if not any(map(is_open, shape)):
+        return xp
+    from gradtape.xp import jax as JAX
+
+    return JAX
+
+
+def open_lengths(lengths, dtype):
+    """Lengths, some of them open, as a tensor: the program computes it."""
+    from gradtape.xp import jax as JAX
+    from gradtape.xp.jax_devices import symbols
+
+    with JAX.scope():
+        return wrap(symbols(lengths, dtype))
 
 
 @op
 def zeros(xp, *, shape, dtype):
     """Zeros of a shape."""
-    return xp.zeros(shape=shape, dtype=dtype)
+    return _space(xp, shape).zeros(shape=shape, dtype=dtype)
 
 
 @op
 def ones(xp, *, shape, dtype):
     """Ones of a shape."""
-    return xp.ones(shape=shape, dtype=dtype)
+    return _space(xp, shape).ones(shape=shape, dtype=dtype)
 
 
 @op
 def full(xp, *, shape, value, dtype):
     """A shape filled with one value."""
-    return xp.full(shape=shape, value=value, dtype=dtype)
+    return _space(xp, shape).full(shape=shape, value=value, dtype=dtype)
 
 
 @op

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from gradtape.core.indexed_slices import IndexedSlices
@@ -59,7 +61,7 @@ def _take_sparse(xp, g, kept, attributes, shapes):
     shape, indices = shapes[0], kept["indices"]
     if attributes["axis"] != 0 or attributes["batch_dims"] != 0:
         return xp.take_transpose(g, indices, **attributes, shape=shape)
-    rows = int(np.prod(xp.shape(indices), dtype=np.int64))
+    rows = math.prod(xp.shape(indices))
     values = xp.reshape(g, shape=(rows, *shape[1:]))
     return IndexedSlices._of(values, xp.reshape(indices, shape=(rows,)), shape)
 
@@ -136,7 +138,7 @@ def _gather_nd_sparse(xp, g, kept, attributes, shapes):
     shape, indices = shapes[0], kept["indices"]
     if len(xp.shape(indices)) != 2 or xp.shape(indices)[-1] != 1:
         return xp.scatter_nd(g, indices, shape=shape)
-    rows = int(np.prod(xp.shape(indices), dtype=np.int64))
+    rows = math.prod(xp.shape(indices))
     values = xp.reshape(g, shape=(rows, *shape[1:]))
     return IndexedSlices._of(values, xp.reshape(indices, shape=(rows,)), shape)
 

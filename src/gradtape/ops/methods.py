@@ -21,6 +21,7 @@ from gradtape.ops.execution import staging
 from gradtape.values import dtypes
 from gradtape.values.composite import outranked
 from gradtape.values.convert import Convertible
+from gradtape.values.shape import refuse_open
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import WHEN_JAX_LOADS
 
@@ -56,6 +57,7 @@ def _equality(function: Any, unlike: bool) -> Callable:
             return NotImplemented
         x, y = pair(function.op, self, other)
         if x._array.dtype == y._array.dtype and not _broadcastable(x._array.shape, y._array.shape):
+            refuse_open((*x._array.shape, *y._array.shape), "whether two tensors can be compared")
             return wrap(np.asarray(unlike))
         return function(x, y)
 

@@ -184,6 +184,9 @@ def repeat(xp, x, *, repeats, axis):
 def _repeat_rule(xp, g, *, x_shape, repeats, axis):
     rows = x_shape or (1,)
     axis %= len(rows)
+    if isinstance(repeats, int):
+        apart = (*rows[: axis + 1], repeats, *rows[axis + 1 :])
+        return xp.reshape(xp.sum(xp.reshape(g, shape=apart), axis=axis + 1), shape=x_shape)
     index = np.repeat(np.arange(rows[axis]), repeats)
     return xp.reshape(xp.take_transpose(g, index, axis=axis, shape=rows), shape=x_shape)
 

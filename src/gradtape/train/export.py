@@ -1,16 +1,21 @@
-"""Saved models: the variables of an object tree in a folder, and the tree rebuilt from it without the program's classes."""
+"""Saved models: the variables and functions of an object tree in a folder, and the tree rebuilt without its classes."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 from gradtape.core.variable import Variable
-from gradtape.errors import NotFoundError, UnimplementedError, message
+from gradtape.errors import DataLossError, NotFoundError, UnimplementedError, message
+from gradtape.function.decorator import can_compile
 from gradtape.ops.module import Module
 from gradtape.train import files, objects
 from gradtape.train.checkpoint import snapshot
+from gradtape.train.programs import Programs, load_function, load_signature
 from gradtape.values.tensor import wrap
 
 MODEL = "saved_model.json"
@@ -29,10 +34,12 @@ class LoadOptions(SaveOptions):
 
 
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions | None = None) -> None:
-    """Save the variables of an object, by attribute, in a folder.
+    """Save the variables and the functions of an object, by attribute, in a folder.
 
-    Functions are not saved: `load` gives back the variables, not the program. To compute with a loaded model, make an object
-    of your class and ``tf.train.Checkpoint(model).restore(folder)``.
+    A `tf.function` is saved as a program for each signature that it has: its ``input_signature``, or those with which it was
+    called. `load` gives back variables and programs, without the classes that they came from. ``signatures`` is a function, or
+    several by name, to be called as servers call a model: by the names of the arguments. Programs have gradients, once; for
+    higher orders make an object of the class and ``tf.train.Checkpoint(model).restore(folder)``.
     """
     if not objects.can_be_named(obj):
         text = (
@@ -40,19 +47,28 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
             f"export. Got {obj} with type {type(obj)}."
         )
         raise ValueError(message(text, received=f"a {type(obj).__name__}", fix="a tf.Module with the object as an attribute"))
-    if signatures is not None:
-        raise UnimplementedError(
-            message(
-                "tf.saved_model.save does not save signatures.",
-                why="a saved model holds variables; saving programs needs compiled functions that can be exported",
-                fix="leave `signatures` out, and restore the variables into an object of the class",
-            )
-        )
     folder = os.fsdecode(export_dir)
-    arrays, saved = snapshot(obj)
-    files.write(os.path.join(folder, VARIABLES), arrays, saved)
+    programs = Programs()
+    if signatures is None and isinstance(obj, LoadedModule):
+        signatures = obj.__dict__.get("signatures")
+    if signatures is not None:
+        programs.add_signatures(signatures)
+    programs.add_functions([node.value for node in objects.collect(obj)])
+    nodes = objects.collect(obj)  # now that no function makes a variable any more
     about = {"format": files.FORMAT, "class": objects.kind(obj), "variables": VARIABLES.replace(os.sep, "/")}
+    about |= programs.described(nodes)
+    arrays, saved = snapshot(obj)
+    programs.write(folder)
+    files.write(os.path.join(folder, VARIABLES), arrays, saved)
+    about["index"] = _digest(folder)
     files.write_text(os.path.join(folder, MODEL), json.dumps(about))
+    programs.tidy(folder)
+
+
+def _digest(folder: str) -> str:
+    """Of what is said about the variables in a folder: programs know them by their numbers in it."""
+    with open(os.path.join(folder, VARIABLES + files.INDEX), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def contains_saved_model(export_dir: Any) -> bool:
@@ -61,40 +77,81 @@ def contains_saved_model(export_dir: Any) -> bool:
 
 
 class LoadedModule(Module):
-    """The variables of a saved model, under the attributes they had. It has no functions."""
+    """What was saved of an object: variables and functions, under the attributes they had."""
 
     _class = ""
+    _refused: Any = MappingProxyType({})  # by name: why a function was not saved
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise UnimplementedError(_no_functions(self._class, "it cannot be called"))
+        if "__call__" in self.__dict__:
+            return self.__dict__["__call__"](*args, **kwargs)
+        raise UnimplementedError(_no_functions(self, "__call__", "it cannot be called"))
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(_no_functions(self._class, f"it has no attribute {name!r}"))
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(_no_functions(self, name, f"it has no attribute {name!r}"))
 
 
-def _no_functions(kind: str, what: str) -> str:
+def _no_functions(module: LoadedModule, name: str, what: str) -> str:
+    kind = module._class
+    why = module._refused.get(name)
     return message(
-        f"This is what was saved of a {kind or 'model'}: its variables and nothing else, so {what}.",
+        f"This is what was saved of a {kind or 'model'}: its variables, and the tf.functions that had a signature; {what}.",
+        received=f"{name!r}",
+        why=None if why is None else _reason(why),
         fix=f"make a {kind.rpartition('.')[2] or 'model'} and restore into it: tf.train.Checkpoint(model).restore(folder)",
     )
 
 
+def _reason(text: str) -> str:
+    """The reason in a message; its beginning, if it gives none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("Why:")), " ".join(lines[:1]))
+
+
 def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) -> Any:
-    """The variables of a saved model as attributes of a `Module`, in the lists and dictionaries in which they were."""
+    """The variables and functions of a saved model as attributes of a `Module`, in the lists and dictionaries they were in."""
     folder = os.fsdecode(export_dir)
     if not contains_saved_model(folder):
+        foreign = os.path.exists(os.path.join(folder, "saved_model.pb"))
+        why = "TensorFlow's own saved models hold graphs, which are not read here" if foreign else None
         raise NotFoundError(
             message(
                 f"SavedModel file does not exist at: {folder}/{MODEL}",
                 received=f"{folder!r}",
-                why="TensorFlow's own saved models hold graphs, which are not read here"
-                                if os.path.exists(os.path.join(folder, "saved_model.pb"))
-                                else None,
+                why=why,
                 fix="tf.saved_model.save(module, folder) writes one; a Keras model: keras.saving.load_model(path)",
             )
         )
-    index = files.Index(os.path.join(folder, VARIABLES))
-    return _Builder(index).build(0)
+    with open(os.path.join(folder, MODEL), encoding="utf-8") as file:
+        about = json.load(file)
+    if about.get("index") not in (None, _digest(folder)):
+        text = "The variables of the saved model are not those that its programs were saved with."
+        why = "saving another model there was interrupted, or its files were replaced"
+        raise DataLossError(message(text, received=f"{folder!r}", why=why, fix="save the model again"))
+    builder = _Builder(files.Index(os.path.join(folder, VARIABLES)))
+    root = builder.build(0)
+    _add_functions(folder, about, builder.build)
+    return root
+
+
+def _add_functions(folder: str, about: dict, build: Callable[[int], Any]) -> None:
+    """Give the objects of a saved model their functions."""
+    refused = dict(about.get("not saved", {}))
+    if can_compile():
+        for function in about.get("functions", ()):
+            if isinstance(owner := build(function["object"]), LoadedModule):
+                owner.__dict__[function["name"]] = load_function(folder, function, build)
+    else:
+        refused |= {f"{f['object']}.{f['name']}": "Why: jax is not installed" for f in about.get("functions", ())}
+    for place, why in refused.items():
+        number, _, name = place.partition(".")
+        if isinstance(owner := build(int(number)), LoadedModule):
+            owner._refused = {**owner._refused, name: why}
+    if isinstance(root := build(0), LoadedModule) and can_compile():
+        served = about.get("signatures", {})
+        root.signatures = MappingProxyType({name: load_signature(folder, part, build) for name, part in served.items()})
 
 
 class _Builder:

@@ -172,9 +172,23 @@ class TensorShape:
         return TensorShape, (self._dims,)
 
 
+def is_open(length: Any) -> bool:
+    """Whether this is a length that a program to be saved leaves open: a symbol of jax, in the shape of a raw array."""
+    return type(length).__name__ == "_DimExpr"
+
+
+def refuse_open(shape: Any, what: str) -> None:
+    """Raise if a shape has a length that is open, where ``what`` depends on it."""
+    if any(map(is_open, shape)):
+        text = f"{what} depends on a length that the signature leaves open."
+        raise ValueError(message(text, received=f"shape {tuple(shape)}", fix="give all lengths in the signature"))
+
+
 def _length(value: Any) -> int | None:
+    if type(value) is int and value >= 0:
+        return value
     value = getattr(value, "value", value)  # a Dimension-like object
-    if value is None:
+    if value is None or is_open(value):
         return None
     length = value.__index__() if hasattr(value, "__index__") else None
     if length is None:

@@ -58,6 +58,12 @@ class Reference:
         return f"<Reference wrapping {self._target!r}>"
 
 
+class VariableKey:
+    """By what tapes know a variable, and the tensor that it holds: the only one whose array may be written over."""
+
+    __slots__ = ()
+
+
 class Tensor(ArrayMethods):
     """An immutable array value; make one with `constant` or `convert_to_tensor`."""
 

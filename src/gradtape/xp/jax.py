@@ -304,12 +304,12 @@ def put_slice(x, *, index, shape):
 
 def _checked(shape, index):
     """Let NumPy refuse a wrong static index: jax would clamp it."""
-    _hollow(shape)[index]
+    _hollow(shape)[tuple(slice(None) if type(part) is slice else part for part in index)]  # no slice is wrong by its bounds
 
 
 def _hollow(shape):
-    """A NumPy array without memory, to be refused in NumPy's words."""
-    return np.broadcast_to(np.False_, shape)
+    """A NumPy array without memory, to be refused in NumPy's words; an axis of open length has one index for sure."""
+    return np.broadcast_to(np.False_, [n if isinstance(n, (int, np.integer)) else 1 for n in shape])
 
 
 def _counted_from_0(indices, length):
@@ -345,7 +345,7 @@ def take_along_axis(x, indices, *, axis):
 
 def along_axis_transpose(x, indices, *, axis, shape):
     """Add ``x`` into zeros of ``shape`` at ``indices`` along ``axis``: the transpose of take_along_axis."""
-    index = list(np.ogrid[tuple(slice(n) for n in shape)])
+    index = [jnp.arange(n).reshape([-1 if i == place else 1 for i in range(len(shape))]) for place, n in enumerate(shape)]
     index[axis] = indices
     return _scattered(x, tuple(index), shape)
 

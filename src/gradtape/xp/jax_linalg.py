@@ -33,7 +33,7 @@ def _narrowed(x, half):
 
 
 def _same_lead(x, y):
-    lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    lead = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     return (jnp.broadcast_to(a, lead + a.shape[-2:]) for a in (x, y))
 
 
