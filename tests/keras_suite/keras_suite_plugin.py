@@ -109,6 +109,15 @@ def _some_take_the_branch_for_tensorflow(request: pytest.FixtureRequest, monkeyp
         monkeypatch.setattr(request.module, "backend", CalledTensorFlow(request.module.backend))
 
 
+@pytest.fixture(autouse=True)
+def _no_seed_of_another_test(request: pytest.FixtureRequest) -> None:
+    """Seeds of single operations count as in a new process: a shuffled dataset begins two passes alike under some global seeds."""
+    if request.config.option.keras_on == "gradtape":
+        import gradtape
+
+        gradtape.random.set_seed(None)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A test that hangs fails; the others go on."""

@@ -66,7 +66,6 @@ class Call:
             return nest.pack_sequence_as(args, leaves), {}
         return nest.pack_sequence_as((args, kwargs), leaves)
 
-
     def described(self) -> Any:
         """[args, kwargs] with a description for each tensor; None if there are objects in it, which would be kept alive."""
         args, kwargs = self.rebuild([TensorSpec(t._array.shape, t.dtype) for t in self.tensors])
