@@ -8,6 +8,7 @@ import pytest
 
 import gradtape as tf
 from gradtape.ops import elementwise, reduce
+from gradtape.ops.execution import settings
 from gradtape.ops.numpy_functions import FUNCTIONS
 from gradtape.ops.numpy_protocol import UFUNCS
 from gradtape.testing import check_gradients
@@ -474,3 +475,16 @@ def test_errors_are_numpys_or_ours():
 
 def test_the_variance_has_its_second_derivative_where_an_element_is_the_mean():
     check_gradients(np.var, [np.array([1.0, 2.0, 3.0])])
+
+
+def test_in_the_place_of_tensorflow_functions_give_arrays(monkeypatch, caplog):
+    monkeypatch.setattr(settings, "records_numpy", False)
+    x = tf.Variable([[0.5, 1.5]])
+    with tf.GradientTape() as tape:
+        found = [np.exp(x), np.squeeze(x * 2.0), np.clip(x, 0, 1), np.add.reduce(x * 1.0), np.mean(x)]
+        y = np.ones((1, 2), "float32") * x
+    assert [type(each) for each in found] == [np.ndarray] * 4 + [np.float32]
+    assert not caplog.text
+    np.testing.assert_array_equal(tape.gradient(y, x), [[1.0, 1.0]])  # an operator is the tensor's
+    compiled = tf.function(lambda: np.exp(x))
+    np.testing.assert_array_equal(compiled(), found[0])

@@ -54,7 +54,8 @@ def below(root: types.ModuleType, dotted: str) -> types.ModuleType:
 def install_as_tensorflow() -> None:
     """From now on ``import tensorflow as tf`` gives gradtape: for scripts that one cannot edit.
 
-    Everything below it too: ``from tensorflow.keras.layers import Dense``. Refused when the real TensorFlow is imported.
+    Everything below it too: ``from tensorflow.keras.layers import Dense``. NumPy functions of tensors give arrays then, as
+    they do there, instead of being recorded. Refused when the real TensorFlow is imported.
     """
     gradtape = importlib.import_module("gradtape")
     present = sys.modules.get("tensorflow")
@@ -81,3 +82,4 @@ def install_as_tensorflow() -> None:
 
     Alias("tensorflow", resolve).install()
     importlib.import_module("tensorflow")
+    importlib.import_module("gradtape.ops.execution").settings.records_numpy = False

@@ -22,7 +22,7 @@ from gradtape.ops.arguments import NUMERIC, integer, integers, lengths, not_allo
 from gradtape.values import dtypes
 from gradtape.values.composite import take_composites
 from gradtape.values.convert import Convertible, convert_to_tensor
-from gradtape.values.shape import TensorShape, is_open, refuse_open
+from gradtape.values.shape import TensorShape, has_open, refuse_open
 from gradtape.values.tensor import Tensor, wrap
 
 TOPLEVEL_FROM_MATH = (
@@ -491,7 +491,7 @@ def _index_dtype(out_type: Any) -> np.dtype:
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The shape as an integer vector."""
     found = RECORDED.shape(convert_to_tensor(input))
-    if builtins.any(map(is_open, found)):
+    if has_open(found):
         return creation.open_lengths(found, _index_dtype(out_type))
     return wrap(np.array(found, _index_dtype(out_type)))
 
@@ -504,7 +504,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements."""
     found = RECORDED.shape(convert_to_tensor(input))
-    if builtins.any(map(is_open, found)):
+    if has_open(found):
         return creation.open_lengths(math.prod(found), _index_dtype(out_type))
     return wrap(np.array(np.prod(found, dtype=np.int64), _index_dtype(out_type)))
 

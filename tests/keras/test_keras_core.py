@@ -113,3 +113,26 @@ def test_bad_input_is_refused(name):
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value)
+
+
+# Variables
+
+
+def test_the_value_of_a_variable_is_the_variable_to_tapes():
+    """On TensorFlow it is the variable underneath, which scripts watch and differentiate by."""
+    layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+    x = tf.ones([2, 3])
+    layer(x)
+    value = layer.kernel.value
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(x) ** 2)
+    np.testing.assert_array_equal(tape.gradient(loss, value), np.full((3, 1), 12.0))
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(layer.kernel.value)
+        loss = tf.reduce_sum(layer(x) ** 2)
+    np.testing.assert_array_equal(tape.gradient(loss, layer.kernel), np.full((3, 1), 12.0))
+    with tf.autodiff.ForwardAccumulator(value, tf.ones_like(value)) as accumulator:
+        out = layer(x)
+    np.testing.assert_array_equal(accumulator.jvp(out), np.full((2, 1), 3.0))
+    layer.kernel.assign(value * 2)
+    np.testing.assert_array_equal(value, np.ones((3, 1)))  # what it was when it was read

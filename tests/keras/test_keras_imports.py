@@ -113,6 +113,15 @@ x = tf.Variable(3.0)
 with tf.GradientTape() as tape:
     y = x * x
 assert float(tape.gradient(y, x)) == 6.0
+import numpy as np
+assert type(np.sin(y)) is np.float32
+with tf.GradientTape() as tape:
+    squeezed = np.squeeze(tf.nn.softmax(x * np.ones((1, 2), "float32")))
+    assert np.random.choice(2, p=squeezed) in (0, 1)
+    clipped = np.clip(squeezed * x, 0, 1)
+    clipped[0] = 2.0
+    y = tf.reduce_sum(clipped)
+assert tape.gradient(y, x) is None and "np.clip" in str(tape.explain(y, x))
 try:
     import tensorflow.python.framework.ops
 except ModuleNotFoundError as error:

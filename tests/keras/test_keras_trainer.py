@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -112,6 +114,30 @@ def test_a_step_is_traced_once_for_each_size_of_batch():
     sizes["train"].clear(), sizes["test"].clear()
     model.fit(X, Y, batch_size=8, epochs=2, validation_data=(X[:7], Y[:7]), verbose=0)
     assert (sizes["train"], sizes["test"]) == ([6], [7])
+
+
+def test_lengths_that_come_rarely_are_not_worth_a_program(caplog):
+    compiled: list = []
+
+    class Noting(keras.layers.Layer):
+        def call(self, x):
+            if not tf.executing_eagerly():
+                compiled.append(x.shape[1])
+            return x
+
+    def trained(**options):
+        keras.utils.set_random_seed(5)
+        model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(2), Noting(), keras.layers.GlobalMaxPooling1D()])
+        model.compile("adam", "mse", **options)
+        compiled.clear()
+        return [model.train_on_batch(np.tile(X[:4, None], (1, n, 1)), np.zeros((4, 2))) for n in (*range(1, 9), *[9] * 17)]
+
+    losses = trained()
+    assert sorted(set(compiled)) == [1, 2, 3, 4, 5, 9]  # the first few, and what comes often
+    assert "bucket_by_sequence_length" in caplog.text
+    np.testing.assert_allclose(losses, trained(run_eagerly=True), rtol=1e-5)
+    trained(jit_compile=True)
+    assert sorted(set(compiled)) == [*range(1, 10)]
 
 
 @MODES
@@ -452,13 +478,67 @@ def test_a_model_is_usable_after_an_interruption(run_eagerly):
     assert_same_history(model.fit(X, Y, **options), other.fit(X, Y, **options))
 
 
-def test_a_step_that_fails_leaves_the_model_as_it_was():
-    model = mlp()
-    before = model.get_weights()
+def with_statistics(run_eagerly):
+    layers = keras.layers
+    inner = [layers.Dense(4), layers.BatchNormalization(), layers.Dropout(0.5)]
+    model = keras.Sequential([keras.Input((3,)), *inner, layers.Dense(2)])
+    model.compile("adam", "mse", run_eagerly=run_eagerly)
+    model.train_on_batch(X, np.zeros((len(X), 2)))
+    return model
+
+
+def values_of(model):
+    return [v.numpy() for v in (*model.variables, *model.optimizer.variables)]
+
+
+def same(values, others):
+    return all(np.array_equal(a, b) for a, b in zip(values, others, strict=True))
+
+
+@MODES
+def test_a_step_that_fails_leaves_the_model_as_it_was(run_eagerly):
+    model = with_statistics(run_eagerly)
+    before = values_of(model)
     with pytest.raises(ValueError, match="expected axis -1 of input shape to have value 3"):
         model.fit(X[:, :2], Y, verbose=0)
-    for found, expected in zip(model.get_weights(), before, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):  # the layers have been called by then
+        model.fit(X, np.zeros((len(X), 7)), verbose=0)
+    assert same(values_of(model), before)
+
+
+def test_an_eager_step_that_is_interrupted_anywhere_changes_everything_or_nothing():
+    model, y = with_statistics(run_eagerly=True), np.zeros((len(X), 2))
+    variables = [*model.variables, *model.optimizer.variables]
+    start = values_of(model)
+    model.train_on_batch(X, y)
+    end = values_of(model)
+
+    def train_until(number):
+        """Interrupt at one of the places where Python notices it: a function is entered, or one in C has returned."""
+        places = itertools.count()
+
+        def notice(frame, event, argument):
+            if event in ("call", "c_return") and next(places) == number:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+        sys.setprofile(notice)
+        try:
+            model.train_on_batch(X, y)
+        finally:
+            sys.setprofile(None)
+
+    for number in itertools.count(1, 97):
+        for variable, value in zip(variables, start, strict=True):
+            variable.assign(value)
+        try:
+            train_until(number)
+        except KeyboardInterrupt:
+            assert same(values_of(model), start) or same(values_of(model), end), number
+        else:
+            break
+    assert number > 1000
+    assert same(values_of(model), end)
 
 
 def test_tensorboard_gets_event_files(tmp_path):

@@ -6,6 +6,7 @@ import functools
 import inspect
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -81,6 +82,7 @@ class Function:
 
     donate = True  # whether its programs write over the variables that they assign
     wait = True  # for results: on the CPU they are NumPy arrays when a call returns, otherwise jax arrays that may come later
+    patience = 0  # once there are several programs, how many calls of a new kind run as they are written before it gets one
 
     def __init__(
         self, python_function: Callable, input_signature: Any = None, jit_compile: bool = False, autograph: bool = True
@@ -97,6 +99,7 @@ class Function:
         self._traces = 0
         self._retraces = messages.Retraces()
         self._refusals: dict[Any, str] = {}  # by signature: why it runs as it is written
+        self._rare: Counter[Any] = Counter()  # by signature: the calls that ran so because they may not come again
         self._methods: dict[int, tuple[Any, Function]] = {}
         self._reads = python_function  # where to look for tensors that are not arguments
         self._instance: Callable[[], Any] = lambda: None
@@ -229,7 +232,7 @@ class Function:
     def _run_program(self, key: Any, call: Call, snapshot: Snapshot | None, draws: list | None = None) -> Any:
         """The result of a call; ``draws`` are its random numbers, if it has begun before."""
         program, failure = self._programs.get(key), None
-        if program is None:
+        if program is None and not (snapshot is None and draws is None and self._is_rare(key)):
             program, failure = self._stage(key, call, snapshot)
         if program is None or program is _EAGER or program.captures_tracked():
             result = self._eager(call, snapshot)
@@ -257,6 +260,15 @@ class Function:
         self._called = True
         return result
 
+    def _is_rare(self, key: Any) -> bool:
+        """Whether this call is not worth a program yet: one takes as long to make as dozens of calls without it, on the CPU."""
+        if not self.patience or self._jit_compile or len(self._programs) < messages.RETRACES:
+            return False
+        from jax import default_backend
+
+        self._rare[key] += 1
+        return default_backend() == "cpu" and self._rare[key] <= self.patience
+
     def _run_again(self, key: Any, call: Call, snapshot: Snapshot | None, draws: list | None = None) -> Any:
         """With a new program: the shape of a variable has changed, or a loop took more steps than ever before."""
         del self._programs[key]
@@ -277,11 +289,8 @@ class Function:
     def _eager(self, call: Call, snapshot: Snapshot | None) -> Any:
         """Run the Python function as it is written; variables change when it has succeeded."""
         args, kwargs = call.rebuild(call.tensors)
-        state = State(not self._called, snapshot)
-        with nothing_left(), state:
-            result = as_tensors(self._python(*args, **kwargs), self._name)
-        state.commit()
-        return result
+        run = lambda: as_tensors(self._python(*args, **kwargs), self._name)
+        return State(not self._called, snapshot).run(run)
 
     def _stage(self, key: Any, call: Call, snapshot: Snapshot | None) -> tuple[Program | None, Exception | None]:
         """The program for a signature; or None, and the error because of which it may be that there is none."""
@@ -304,7 +313,7 @@ class Function:
             if self._jit_compile:
                 raise messages.refusal(self._name, error) from error
             return None, error
-        self._retraces.note(self._name, call, self._argument_name)
+        self._retraces.note(self._name, call, self._argument_name, self._specs is not None or bool(self.patience))
         if (specs := call.described()) is not None:
             self._signatures[call.key] = specs
         self._programs[key] = program

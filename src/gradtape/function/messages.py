@@ -28,6 +28,8 @@ _FIXES = {
 }
 RETRACES = 5
 """From this many programs on, each new one is explained."""
+_FIX_ARGUMENTS = "pass Python numbers as tensors, keep shapes fixed (pad the last batch), or give input_signature"
+_FIX_SHAPES = "each shape is a program of its own: pad to a few lengths, as Dataset.bucket_by_sequence_length does"
 
 
 def is_due_to_tracing(error: BaseException | None) -> bool:
@@ -133,7 +135,8 @@ class Retraces:
         self._last: Any = None  # the key of the last call that was traced; the call itself would keep its tensors
         self._told: set[str] = set()
 
-    def note(self, name: str, call: Call, argument: Callable[[tuple], str]) -> None:
+    def note(self, name: str, call: Call, argument: Callable[[tuple], str], only_shapes: bool) -> None:
+        """A function was traced for a call; ``only_shapes`` if nothing else about its arguments is the caller's to change."""
         if self._count >= RETRACES:
             change = difference(call, self._last, argument)
             cause = change.split(" from ")[0]
@@ -142,7 +145,7 @@ class Retraces:
                 logger.warning(
                     message(
                         f"tf.function: {name} was traced {self._count + 1} times; this time {change}.",
-                        fix="pass Python numbers as tensors, keep shapes fixed (pad the last batch), or give input_signature",
+                        fix=_FIX_SHAPES if only_shapes else _FIX_ARGUMENTS,
                     )
                 )
         self._count += 1

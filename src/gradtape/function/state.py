@@ -151,6 +151,13 @@ class State:
         if _thread.state is None:
             _install(False)
 
+    def run(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
+        """The result of a call; variables change when it has succeeded, all at once."""
+        with nothing_left(), self:
+            result = function(*args, **kwargs)
+        self.commit()
+        return result
+
     def outside(self, variable: Variable) -> Tensor:
         """The value that this run begins with."""
         if self.snapshot is not None and variable._key in self.snapshot.values:

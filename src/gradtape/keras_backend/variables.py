@@ -16,10 +16,11 @@ from gradtape import toplevel
 from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable as Cell
 from gradtape.errors import message
+from gradtape.ops import creation
 from gradtape.ops.execution import init_scope
 from gradtape.values import convert, dtypes
 from gradtape.values.composite import Structured
-from gradtape.values.shape import TensorShape
+from gradtape.values.shape import TensorShape, is_open
 from gradtape.values.tensor import Tensor
 
 
@@ -93,8 +94,8 @@ class Variable(KerasVariable, convert.Convertible):
 
     @property
     def value(self) -> Tensor:
-        """A tensor with the value that the variable has now."""
-        return self._to_tensor()
+        """A tensor with the value that the variable has now, and the variable itself to tapes: as a source, or watched."""
+        return self._operand()
 
     def numpy(self) -> np.ndarray:
         return np.array(self._operand())
@@ -104,7 +105,7 @@ class Variable(KerasVariable, convert.Convertible):
 
 
 def _tensor(value: Any) -> Tensor:
-    return value.value() if isinstance(value, Cell) else value
+    return value._operand() if isinstance(value, Cell) else value
 
 
 # Conversions
@@ -158,6 +159,8 @@ def _from_values(x: Any, dtype: str | None) -> Tensor:
 
 def _from_python(x: Any, dtype: str) -> Tensor:
     wanted = dtypes.as_dtype(dtype)
+    if is_open(x):
+        return creation.open_lengths(x, wanted.as_numpy_dtype)
     if wanted.is_integer or wanted.is_bool:  # Keras takes [1.5] for int32, as NumPy does: by cutting it
         array = np.asarray(x)
         if array.dtype.kind in "bfc" or (wanted.is_bool and array.dtype.kind in "iu"):

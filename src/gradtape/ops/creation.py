@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from gradtape.core.op import op
-from gradtape.values.shape import is_open
+from gradtape.values.shape import has_open
 from gradtape.values.tensor import wrap
 
 
 def _space(xp, shape):
     """The namespace that makes an array of a shape: jax's, if the program that is being made leaves a length open."""
-    if not any(map(is_open, shape)):
+    if not has_open(shape):
         return xp
     from gradtape.xp import jax as JAX
 

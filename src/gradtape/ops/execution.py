@@ -38,6 +38,7 @@ class _Staging(threading.local):
 
 class _Settings:
     run_eagerly = False
+    records_numpy = True  # NumPy functions of tracked tensors; as in TensorFlow they give arrays
     compile_cache: str | None = None  # a folder
 
 

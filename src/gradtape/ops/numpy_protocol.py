@@ -10,6 +10,8 @@ TensorFlow converts to an array here, and the gradient is silently lost. The rul
 3. Any other function on such an operand: NumPy's answer, and one warning per place, for the result leaves the tape.
    Functions that have no derivative (comparisons, argmax, floor, shape …) do not warn.
 4. No operand is tracked: NumPy's answer.
+5. After `gradtape.install_as_tensorflow()`: NumPy's answer for 2 and 3 too, without a warning. Scripts that were written for
+   TensorFlow go on with an array: ``np.random.choice(n, p=np.squeeze(probabilities))``.
 
 ``np.array(x)``, ``np.asarray(x)`` and ``out=`` arrays are conversions that the user asked for: they leave the tape.
 """
@@ -30,6 +32,7 @@ from gradtape.core.cuts import leave
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.ops import elementwise
+from gradtape.ops.execution import settings, staging
 from gradtape.ops.numpy_functions import FUNCTIONS, Leaves, as_numpy, astype, common, leaves, one, our_dtype
 from gradtape.ops.numpy_products import matmul
 from gradtape.values.convert import Convertible
@@ -68,14 +71,21 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
         return getattr(inputs[1], _OPERATORS[ufunc])(inputs[0])
     if any(_tracked(x) for x in inputs):
         try:
+            _refuse_as_tensorflow()
             return _recorded_ufunc(ufunc, method, inputs, kwargs)
         except Leaves:
             name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
             for x in inputs:
                 _leave(x, name)
-            if ufunc not in _CONSTANT:
+            if ufunc not in _CONSTANT and settings.records_numpy:
                 _warn(name)
     return getattr(ufunc, method)(*[_read(x) for x in inputs], **{k: as_numpy(v) for k, v in kwargs.items()})
+
+
+def _refuse_as_tensorflow() -> None:
+    """Leave the tape where TensorFlow does; tracers and batches are not NumPy's to compute."""
+    if not (settings.records_numpy or staging.inside or thread.batch):
+        raise Leaves
 
 
 def _read(value: Any) -> Any:
@@ -106,13 +116,14 @@ def _array_function(self: Any, function: Callable, types: Any, args: tuple, kwar
     if any(_tracked(leaf) for leaf in leaves((*args, *kwargs.values()))):
         ours = FUNCTIONS.get(function)
         try:
+            _refuse_as_tensorflow()
             if ours is not None:
                 return _call(ours, args, kwargs)
             raise Leaves
         except Leaves:
             for x in leaves((*args, *kwargs.values())):
                 _leave(x, _name(function))
-            if function not in _CONSTANT:
+            if function not in _CONSTANT and settings.records_numpy:
                 _warn(_name(function))
     return function(*[as_numpy(x) for x in args], **{k: as_numpy(v) for k, v in kwargs.items()})
 
