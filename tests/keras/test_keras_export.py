@@ -59,6 +59,11 @@ def many_layers():
     return keras.Sequential([keras.Input((5, 3)), *inner]), [((5, 3), "float32")]
 
 
+def regularized():
+    inner = [layers.GRU(3, dropout=0.2, return_sequences=True), layers.LSTM(3, dropout=0.2)]  # masks are drawn, and not needed
+    return keras.Sequential([keras.Input((4, 3)), *inner, layers.Dense(2, activity_regularizer="l2")]), [((4, 3), "float32")]
+
+
 def in_bfloat16():
     x = keras.Input((5, 8))
     y = x
@@ -92,7 +97,7 @@ def examples(kinds, n, model):
 
 
 MODELS = [perceptron, convolutional, recurrent, attentive, of_two_inputs, of_a_dictionary, subclassed, augmented, many_layers]
-MODELS += [in_bfloat16]
+MODELS += [in_bfloat16, regularized]
 
 
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
@@ -151,6 +156,47 @@ def test_what_trains_the_model_is_not_written(tmp_path):
     model.fit(x, np.zeros((8, 3)), verbose=0)
     model.export(tmp_path, verbose=False)
     assert len(tf.saved_model.load(tmp_path).variables) == len(model.variables) < len(model.optimizer.variables)
+
+
+class Scaled(keras.Model):
+    """Attributes that Keras does not look after."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.dense = layers.Dense(2, kernel_initializer="ones")
+        self.scale, self.module, self.parts = tf.Variable(value), tf.Module(), [{"bias": tf.Variable(value)}]
+        self.module.power = tf.Variable(value)
+        self.by_keras = [self.add_weight(name="own", initializer="ones")]
+
+    def call(self, x):
+        return self.dense(x) * self.scale**self.module.power + self.parts[0]["bias"]
+
+
+def test_variables_that_keras_does_not_track(tmp_path):
+    x = np.ones((2, 3), "float32")
+    model, other = Scaled(2.0), Scaled(5.0)
+    expected = model(x)
+    model.export(tmp_path / "served", verbose=False)
+    np.testing.assert_allclose(tf.saved_model.load(tmp_path / "served").serve(x), expected)
+    path = tf.train.Checkpoint(model).save(tmp_path / "checkpoint")
+    names = [name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name, _ in tf.train.list_variables(path)]
+    tracked = ["dense/bias", "dense/kernel", "own", "save_counter"]  # under the names that they had before there were others
+    assert names == sorted([*tracked, "module/power", "parts/0/bias", "scale"])
+    status = tf.train.Checkpoint(other).restore(path)
+    np.testing.assert_allclose(other(x), expected)
+    status.assert_consumed()
+
+
+def test_what_draws_or_assigns_is_refused(tmp_path):
+    inner = [layers.BatchNormalization(), layers.Dropout(0.5)]
+    for layer, why in zip(inner, ["assigns variables: .*moving_mean", "draws random numbers"]):
+        archive = keras.export.ExportArchive()
+        model = keras.Sequential([keras.Input((3,)), layer])
+        archive.track(model)
+        spec = [keras.InputSpec(shape=(None, 3), dtype="float32")]
+        archive.add_endpoint("train", lambda x, model=model: model(x, training=True), spec)
+        with pytest.raises(tf.errors.UnimplementedError, match=why):
+            archive.write_out(tmp_path)
 
 
 def test_an_archive_has_endpoints_and_collections(tmp_path, capsys):

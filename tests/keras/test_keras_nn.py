@@ -254,3 +254,48 @@ def test_bad_input_is_refused(name):
     call, kind, text = BAD[name]
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("from_logits", [True, False])
+@pytest.mark.parametrize(("kind", "bad"), [("float32", np.nan), ("float32", np.inf), ("int32", 3), ("int32", -1)])
+def test_a_program_gives_nan_for_a_number_that_is_no_class(kind, bad, from_logits):
+    pytest.importorskip("jax")
+    x = tf.Variable([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+
+    @tf.function
+    def loss_and_gradient(labels):
+        with tf.GradientTape() as tape:
+            losses = ops.sparse_categorical_crossentropy(labels, x, from_logits)
+            loss = tf.reduce_sum(losses)
+        return losses, tape.gradient(loss, x)
+
+    losses, gradient = (np.array(a) for a in loss_and_gradient(tf.constant(np.array([2, bad]).astype(kind))))
+    good, expected = (np.array(a) for a in loss_and_gradient(tf.constant(np.array([2, 0]).astype(kind))))
+    np.testing.assert_array_equal(losses, [good[0], np.nan])
+    np.testing.assert_allclose(gradient[0], expected[0])
+    assert np.isnan(gradient[1]).all()
+
+
+def test_a_program_takes_classes_that_cannot_be():
+    pytest.importorskip("jax")
+    x = tf.Variable([[-np.inf, 0.0, 0.0]])
+
+    @tf.function
+    def loss_and_gradient(labels):
+        with tf.GradientTape() as tape:
+            loss = ops.sparse_categorical_crossentropy(labels, x, True)
+        return loss, tape.gradient(loss, x)
+
+    loss, gradient = loss_and_gradient(tf.constant([1]))
+    np.testing.assert_allclose(loss, [np.log(2)], rtol=1e-6)
+    np.testing.assert_allclose(gradient, [[0.0, -0.5, 0.5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_has_examples(size):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse", run_eagerly=True)
+    x, y = np.ones((4, 2)), np.ones((4, 1))
+    for method, data in ((model.fit, (x, y)), (model.evaluate, (x, y)), (model.predict, (x,))):
+        with pytest.raises(ValueError, match=f"Received: batch_size={size}"):
+            method(*data, batch_size=size, verbose=0)

@@ -256,3 +256,10 @@ def test_products_of_small_integers_and_booleans():
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("space", [ops.linspace, ops.logspace, ops.geomspace])
+def test_a_negative_number_of_samples_is_refused(space):
+    assert space(1, 2, 0).shape == (0,)
+    with pytest.raises(ValueError, match="Number of samples, -1, must be non-negative"):
+        space(1, 2, -1)

@@ -265,3 +265,17 @@ def test_bad_input_is_refused(name):
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "ptp", "nanmax"])
+@pytest.mark.parametrize(("lengths", "axis"), [((0,), None), ((0, 3), 0), ((3, 0), (0, 1)), ((0, 0), -1)])
+def test_there_is_no_extreme_of_nothing(name, lengths, axis):
+    for dtype in ("float32", "int32") if name == "nanmax" or name == "ptp" else ("float32", "int32", "bool"):
+        with pytest.raises(ValueError, match="zero-size array to reduction operation"):
+            getattr(ops, name)(np.ones(lengths, dtype), axis=axis)
+
+
+def test_extremes_of_empty_arrays_that_exist():
+    empty = np.ones((0, 3), "float32")
+    assert ops.max(empty, axis=1).shape == ops.min(empty, axis=-1).shape == (0,)
+    assert np.array(ops.max(empty, axis=0, initial=-1.0)).tolist() == [-1.0] * 3

@@ -176,6 +176,41 @@ def test_constraint_and_missing_gradients():
     assert v.numpy().tolist() == [2.0, 0.0]
 
 
+BAD = {
+    "shape": ([[1.0, 1.0], [1.0, 2.0, 3.0]], "Cannot update variable with shape"),
+    "broadcast": ([1.0, [[1.0]]], "Cannot update variable with shape"),
+    "count": ([[1.0, 1.0]] * 3, "3 gradients for 2 variables"),
+    "complex": ([[1.0, 1.0], [[1j]]], "A gradient of dtype complex128 cannot update variable"),
+    "bool": ([[1.0, 1.0], [[True]]], "A gradient of dtype bool cannot update variable"),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("make", [keras.optimizers.Adam, keras.optimizers.Adafactor, in_keras_python("SGD")])
+@pytest.mark.parametrize(("given", "text"), BAD.values(), ids=BAD)
+def test_gradients_that_do_not_fit_change_nothing(make, given, text, compiled):
+    if compiled:
+        pytest.importorskip("jax")
+    variables, optimizer = [keras.Variable([1.0, 2.0]), keras.Variable([[1.0]])], make(0.1)
+    optimizer.build(variables)
+    before = [np.array(v) for v in (*variables, *optimizer.variables)]
+    step = (tf.function if compiled else lambda f: f)(lambda grads: optimizer.apply(grads, variables))
+    with pytest.raises((errors.InvalidArgumentError, ValueError), match=text):
+        step([tf.constant(g) for g in given])
+    for value, variable in zip(before, (*variables, *optimizer.variables), strict=True):
+        np.testing.assert_array_equal(value, np.array(variable))
+
+
+def test_gradients_that_keras_python_takes():
+    """Missing, sparse, integer and double ones, and plain arrays."""
+    variables, optimizer = [keras.Variable(np.ones((3, 2), "float32")) for _ in range(5)], in_keras_python("SGD")(1.0)
+    sparse = tf.IndexedSlices(tf.ones((1, 2)), [1], [3, 2])
+    given = [None, sparse, tf.ones((3, 2), tf.int32), tf.ones((3, 2), tf.float64), np.ones((3, 2), "float32")]
+    with pytest.warns(UserWarning, match="Gradients do not exist"):
+        optimizer.apply(given, variables)
+    assert [float(np.sum(v.numpy())) for v in variables] == [6.0, 4.0, 0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 @pytest.mark.parametrize("make", [lambda name: getattr(keras.optimizers, name), in_keras_python], ids=["ours", "keras"])
 def test_gradients_of_embeddings(name, make):

@@ -97,6 +97,55 @@ def test_scaling_by_hand_equals_scaling_inside(mode):
     assert found[0][-1] < found[0][0]
 
 
+@pytest.mark.parametrize("compiled", ["nothing", "gradients", "application", "both"])
+def test_gradients_unscaled_in_one_function_are_applied_in_another(compiled):
+    if compiled != "nothing":
+        pytest.importorskip("jax")
+    v, opt = keras.Variable(3.0), keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.5), initial_scale=8.0)
+    opt.build([v])
+    names = [x.path for x in opt.variables]
+
+    def unscaled():
+        with tf.GradientTape() as tape:
+            loss = opt.get_scaled_loss(2.0 * v)
+        return opt.get_unscaled_gradients([tape.gradient(loss, v)])
+
+    def scaled():
+        with tf.GradientTape() as tape:
+            loss = opt.scale_loss(2.0 * v)
+        return [tape.gradient(loss, v)]
+
+    def apply(g):
+        opt.apply_gradients([(g, v)])
+
+    if compiled in ("gradients", "both"):
+        unscaled, scaled = tf.function(unscaled), tf.function(scaled)
+    if compiled in ("application", "both"):
+        apply = tf.function(apply)
+    values = []
+    for gradients in (scaled, unscaled, unscaled, scaled, unscaled, scaled):
+        apply(*gradients())
+        values.append(float(v.numpy()))
+    assert values == [2.0, 1.0, 0.0, -1.0, -2.0, -3.0]
+    unscaled()  # an error keeps these from being applied
+    apply(*scaled())
+    assert float(v.numpy()) == -4.0
+    (g,) = unscaled()
+    apply(g)
+    apply(g)  # in two parts, for instance
+    assert float(v.numpy()) == -6.0
+    assert [x.path for x in opt.variables] == names  # which Keras saves
+    with pytest.raises(ValueError, match="3 gradients for 1 variables"):
+        opt.apply([g] * 3, [v])
+
+
+def test_whether_gradients_are_unscaled_is_not_saved(tmp_path):
+    opt = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.5))
+    opt.get_unscaled_gradients([tf.constant(1.0)])
+    path = tf.train.Checkpoint(opt=opt).save(str(tmp_path / "c"))
+    assert not any("unscaled" in name for name, _ in tf.train.list_variables(path))
+
+
 def test_minimize_scales():
     v = keras.Variable(3.0)
     optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=8.0)

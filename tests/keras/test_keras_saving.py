@@ -146,6 +146,25 @@ def test_weights_that_do_not_fit_change_nothing(tmp_path):
         small.load_weights(tmp_path / "missing.weights.h5")
 
 
+@pytest.mark.filterwarnings("ignore:Skipping nested container")
+def test_weights_that_do_not_fit_leave_adapted_layers_as_they_were(tmp_path):
+    def adapted(data, weights, units):
+        lookup = keras.layers.IntegerLookup(vocabulary=[1, 2], idf_weights=weights, output_mode="tf_idf", name="lookup")
+        scale = keras.layers.Normalization(name="scale")
+        scale.adapt(np.array(data, "float32"))
+        x, n = keras.Input((2,)), keras.Input((3,), dtype="int64")
+        joined = keras.layers.Concatenate()([scale(x), lookup(n)])
+        return keras.Model([x, n], keras.layers.Dense(units, name="dense")(joined))
+
+    inputs = [tf.constant([[1.0, 2.0]]), tf.constant([[1, 2, 5]], tf.int64)]
+    adapted([[7.0, 8.0], [1.0, 3.0]], [5.0, 6.0], 3).save_weights(tmp_path / "other.weights.h5")
+    model = adapted([[0.0, 1.0], [2.0, 5.0]], [0.5, 0.25], 1)
+    before = np.array(model(inputs))
+    with pytest.raises(ValueError, match="could not be loaded"):
+        model.load_weights(tmp_path / "other.weights.h5")
+    np.testing.assert_array_equal(before, np.array(model(inputs)))
+
+
 def test_unknown_layer(tmp_path):
     model = keras.Sequential([keras.Input((2,)), saved_models.custom_layer(keras)(2.0)])
     model.save(tmp_path / "model.keras")

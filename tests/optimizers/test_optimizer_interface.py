@@ -340,8 +340,64 @@ def test_gradients_unscaled_by_hand_are_applied_as_they_are():
         (unscaled,) = opt.get_unscaled_gradients([tape.gradient(loss, v)])
         opt.apply_gradients([(tf.clip_by_value(unscaled, -5.0, 5.0), v)])
         assert float(v) == expected
-    opt.apply_gradients([(tf.constant(8.0), v)])  # of the scaled loss again
+    opt.apply_gradients([(opt.scale_loss(tf.constant(1.0)), v)])  # of the scaled loss again
     assert float(v) == 0.5
+
+
+@pytest.mark.parametrize("compiled", ["gradients", "application", "both"])
+def test_gradients_unscaled_in_one_function_are_applied_in_another(compiled):
+    pytest.importorskip("jax")
+    v, opt = tf.Variable(3.0), optimizers.LossScale(optimizers.SGD(0.5), initial_scale=8.0)
+
+    def unscaled():
+        with tf.GradientTape() as tape:
+            loss = opt.get_scaled_loss(2.0 * v)
+        return opt.get_unscaled_gradients([tape.gradient(loss, v)])
+
+    def scaled():
+        with tf.GradientTape() as tape:
+            loss = opt.scale_loss(2.0 * v)
+        return [tape.gradient(loss, v)]
+
+    def apply(g):
+        opt.apply_gradients([(g, v)])
+
+    if compiled != "application":
+        unscaled, scaled = tf.function(unscaled), tf.function(scaled)
+    if compiled != "gradients":
+        apply = tf.function(apply)
+    values = []
+    for gradients in (scaled, unscaled, unscaled, scaled, unscaled, scaled):
+        apply(*gradients())
+        values.append(float(v))
+    assert values == [2.0, 1.0, 0.0, -1.0, -2.0, -3.0]
+    unscaled()  # an error keeps these from being applied
+    apply(*scaled())
+    assert float(v) == -4.0
+    (g,) = unscaled()
+    apply(g)
+    apply(g)  # in two parts, for instance
+    assert float(v) == -6.0
+
+
+def test_whether_gradients_are_unscaled_is_not_saved(tmp_path):
+    opt = optimizers.LossScale(optimizers.SGD(0.5))
+    opt.get_unscaled_gradients([tf.constant(1.0)])
+    path = tf.train.Checkpoint(opt=opt).save(str(tmp_path / "c"))
+    assert not any("unscaled" in name for name, _ in tf.train.list_variables(path))
+
+
+@pytest.mark.parametrize("wrap", [lambda opt: opt, optimizers.LossScale], ids=["plain", "scaled"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_complex_gradient_of_a_real_variable_is_refused(wrap, compiled):
+    if compiled:
+        pytest.importorskip("jax")
+    v, opt = tf.Variable([1.0, 2.0]), wrap(optimizers.SGD(0.1))
+    opt.build([v])
+    step = (tf.function if compiled else lambda f: f)(lambda g: opt.apply_gradients([(g, v)]))
+    with pytest.raises(errors.InvalidArgumentError, match="gradient of dtype complex128 cannot update"):
+        step(tf.constant([1j, 1.0]))
+    assert v.numpy().tolist() == [1.0, 2.0]
 
 
 class Holder:

@@ -61,3 +61,18 @@ def test_nothing_there_or_nothing_to_save(tmp_path):
     with pytest.raises(ValueError, match="Expected an object of type `Trackable`"):
         tf.saved_model.save(3, tmp_path)
     assert not tf.saved_model.contains_saved_model(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", '{"format": 1, "cla', "[]", '{"format": 99}'], ids=["empty", "cut", "other", "newer"])
+def test_a_damaged_description_is_noticed(text, tmp_path):
+    tf.saved_model.save(Net(), tmp_path)
+    (tmp_path / "saved_model.json").write_text(text)
+    with pytest.raises(tf.errors.DataLossError, match="saved model"):
+        tf.saved_model.load(tmp_path)
+
+
+def test_a_missing_index_is_noticed(tmp_path):
+    tf.saved_model.save(Net(), tmp_path)
+    (tmp_path / "variables" / "variables.index.json").unlink()
+    with pytest.raises(tf.errors.NotFoundError, match=r"no file .*variables\.index\.json"):
+        tf.saved_model.load(tmp_path)

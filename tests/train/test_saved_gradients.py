@@ -170,6 +170,26 @@ def test_a_function_whose_gradient_cannot_be_saved_says_why(tmp_path):
         tape.gradient(y, x)
 
 
+def test_a_loop_over_many_rows_stays_a_loop(tmp_path):
+    sizes = []
+    for steps in (20, 200):
+        module = tf.Module()
+        module.v = tf.Variable(0.5 * rows(3))
+        fold = lambda x, module=module: tf.foldl(lambda state, row: tf.tanh(state @ module.v + row), x)
+        module.fold = tf.function(fold, input_signature=[tf.TensorSpec([steps, None, 3])])
+        again = loaded(module, tmp_path / str(steps))
+        sizes.append(len(again.fold.programs[0].saved.gradient.blob))
+        x, found = tf.constant(rows(steps * 4).reshape(steps, 4, 3)), []
+        for one in (module, again):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.reduce_sum(one.fold(x) ** 2)
+            found.append(tape.gradient(y, [x, one.v]))
+        for a, b in zip(*found):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+    assert sizes[1] < 1.1 * sizes[0]
+
+
 def test_models_saved_before_there_were_gradients(tmp_path):
     module = tf.Module()
     module.cube = tf.function(lambda x: x**3, input_signature=[tf.TensorSpec([])])

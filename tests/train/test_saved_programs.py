@@ -89,6 +89,73 @@ def test_what_cannot_be_saved_says_why_and_stops_nothing(tmp_path):
         loaded(rows(2))
 
 
+def test_methods_that_a_subclass_replaces(tmp_path):
+    class Plain(Net):
+        __call__ = None
+
+        def serve(self, x):
+            return x
+
+    loaded = saved_and_loaded(Plain(), tmp_path)
+    with pytest.raises(AttributeError, match="no attribute 'serve'"):
+        loaded.serve(rows(2))
+
+
+def test_a_function_with_no_signature_says_why(tmp_path):
+    module = tf.Module()
+    module.v = tf.Variable(1.0)
+    module.of_a_variable = tf.function(lambda v: 2.0 * v)
+    module.of_an_object = tf.function(lambda owner: 2.0 * owner.v)
+    module.never = tf.function(lambda x: x)
+    module.of_a_variable(module.v)
+    module.of_an_object(module)
+    loaded = saved_and_loaded(module, tmp_path)
+    for name, why in (("of_a_variable", "called with variables"), ("of_an_object", "objects as"), ("never", "never called")):
+        with pytest.raises(AttributeError, match=why):
+            getattr(loaded, name)
+
+
+def test_a_variable_whose_first_value_is_computed(tmp_path):
+    class Lazy(tf.Module):
+        w = None
+
+        @tf.function(input_signature=[ROWS])
+        def __call__(self, x):
+            if self.w is None:
+                self.w = tf.Variable(tf.random.normal([3, 2]))
+            return x @ self.w
+
+    lazy = Lazy()
+    with pytest.raises(tf.errors.UnimplementedError, match="call it once before it is saved"):
+        saved_and_loaded(lazy, tmp_path)(rows(2))
+    expected = lazy(rows(2))
+    np.testing.assert_allclose(saved_and_loaded(lazy, tmp_path)(rows(2)), expected, rtol=1e-6)
+
+
+def test_the_attribute_signatures_is_reserved(tmp_path):
+    for part in ([tf.Variable(1.0)], tf.function(lambda x: x)):
+        module = tf.Module()
+        module.signatures = part
+        with pytest.raises(ValueError, match="attribute named 'signatures'"):
+            tf.saved_model.save(module, tmp_path)
+
+
+def test_variables_are_brought_to_the_device_once(tmp_path, monkeypatch):
+    net = Net()
+    loaded = saved_and_loaded(net, tmp_path, signatures=net.serve)
+    given = []
+    for program in (loaded.serve.programs[0], loaded.signatures["serving_default"].program):
+        monkeypatch.setattr(program, "_run", lambda w, x, run=program._run: given.append(w) or run(w, x))
+    loaded.serve(rows(2))
+    loaded.serve(rows(3))
+    loaded.signatures["serving_default"](rows(2))
+    tf.optimizers.SGD(1.0).apply_gradients([(tf.ones([3, 2]), loaded.w)])  # may write over an array that nobody else has
+    result = loaded.serve(rows(2))
+    assert given[0] is given[1] is given[2] is not given[3]
+    net.w.assign_sub(tf.ones([3, 2]))
+    np.testing.assert_allclose(result, net.serve(rows(2)), rtol=1e-6)
+
+
 REFUSED = {
     "assigns variables": lambda x, v: v.assign_add(x[0]),
     "draws random numbers": lambda x, v: x + tf.random.normal([3]),
@@ -99,6 +166,8 @@ REFUSED = {
     "can be compared depends on a length": lambda x, v: x != tf.transpose(x),
     "which axes have the length 1": lambda x, v: tf.squeeze(x),
     "whether a shape is the expected one": lambda x, v: tf.ensure_shape(x, [2, 3]),
+    "needs to know the value of a tensor": lambda x, v: tf.histogram_fixed_width(x, [-2.0, 2.0], 4),
+    "'NoneType' object cannot be interpreted": lambda x, v: list(range(x.shape[0])),
     "it returns RaggedTensor": lambda x, v: tf.ragged.constant([[1.0], []]),
 }
 
@@ -135,6 +204,7 @@ WHOLE = {
     "equal": lambda x: (x == x[:1]) | (x == tf.ones([1, 3])),
     "squeezed": lambda x: tf.squeeze(x[:, None], 1),
     "ensured": lambda x: tf.ensure_shape(x, [None, 3]),
+    "gathered": lambda x: tf.gather(x, [0, 0]) + tf.gather_nd(x, [[0, 1], [0, 2]])[:, None],
 }
 
 
@@ -146,6 +216,18 @@ def test_open_lengths_hold_for_functions_of_all_examples_together(name, tmp_path
     for n, scale in ((1, 1.0), (2, 1.0), (6, 1e3)):
         for a, b in zip(leaves(loaded.f(scale * rows(n))), leaves(module.f(scale * rows(n)))):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6 * scale**2)
+
+
+def test_an_error_of_the_users_is_not_blamed_on_a_length(tmp_path):
+    module = tf.Module()
+    module.index = tf.function(lambda x: tf.gather(x, [-1]), input_signature=[ROWS])
+    module.matmul = tf.function(lambda x: x @ tf.ones([4, 2]), input_signature=[ROWS])
+    loaded = saved_and_loaded(module, tmp_path)
+    with pytest.raises(AttributeError, match=r"indices\[0\] = -1 is not in \[0, None\)") as index:
+        loaded.index(rows(2))
+    with pytest.raises(AttributeError, match="Matrix size-incompatible") as matmul:
+        loaded.matmul(rows(2))
+    assert "leaves open" not in f"{index.value} {matmul.value}"
 
 
 def test_functions_of_one_signature_are_not_mixed_up(tmp_path):

@@ -21,7 +21,7 @@ from gradtape.function.branches import choose
 from gradtape.function.journal import gradients, hessians
 from gradtape.function.leaves import Mismatch, as_tensor
 from gradtape.function.messages import is_due_to_tracing
-from gradtape.function.regions import OpenLength, record
+from gradtape.function.regions import record
 from gradtape.function.repeats import Repeat, Unfit
 from gradtape.function.state import current
 from gradtape.ops import execution
@@ -37,7 +37,7 @@ __all__ = [
 
 UNROLL = 16
 """A loop of at most this many steps is written out; a longer one stays a loop, so that it takes no longer to compile."""
-_LONGEST_UNROLLED, _LONGEST_OPEN = 10_000, 128
+_LONGEST_UNROLLED = 10_000
 
 
 def traced(value: Any) -> bool:
@@ -240,9 +240,9 @@ def _plain_while(name: str, step: Callable, values: Any, condition: Callable, le
 
 def _may_unroll(error: Exception, count: int) -> bool:
     """Whether a loop whose body does not run on tracers, or changes what it carries, is to be written out."""
-    if is_open(count) or count > (_LONGEST_OPEN if isinstance(error, OpenLength) else _LONGEST_UNROLLED):
+    if is_open(count) or count > _LONGEST_UNROLLED:
         return False
-    return is_due_to_tracing(error) or isinstance(error, (Unfit, Mismatch, OpenLength))
+    return is_due_to_tracing(error) or isinstance(error, (Unfit, Mismatch))
 
 
 # Rows of a tensor, at an index that only the program knows

@@ -26,7 +26,7 @@ from gradtape.function.messages import is_due_to_tracing, without_notes
 from gradtape.function.results import as_tensors
 from gradtape.function.signature import Call
 from gradtape.function.staging import Program
-from gradtape.function.state import CHECKS, nothing_left
+from gradtape.function.state import CHECKS, InitialValueIsTraced, current, nothing_left
 from gradtape.ops.execution import Unstageable
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
@@ -36,6 +36,8 @@ from gradtape.values.tensor import Tensor, wrap
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _PURE = "a function of its arguments and of variables: model(x, training=False)"
 _STATIC = (bool, int, float, str, type(None))
+_SEED = "seed_generator_state"  # the name that Keras gives to what its generators of random numbers count
+_OPEN = "leaves open", "_DimExpr", "Symbolic dimension"  # what messages say of a length that is a symbol
 _NO_PLACES = {"jax_hlo_source_file_canonicalization_regex": ".*", "jax_traceback_in_locations_limit": 0}
 _lock = threading.RLock()
 
@@ -112,6 +114,16 @@ def signatures_of(function: Any) -> list[Any]:
     return [parameters.placed(*specs) for specs in known]
 
 
+def why_no_signature(function: Any) -> str:
+    """In words, why nothing is known for which a program of a function could be made."""
+    source = source_of(function)
+    if source._refusals:
+        return f"it was never compiled: {next(iter(source._refusals.values()))}"
+    if source._called:
+        return "it was called with variables or other objects as arguments, which no program in a file can take"
+    return "it was never called with nothing but tensors, numbers and texts, and has no input_signature"
+
+
 def names_of(function: Any, specs: Any) -> list[str]:
     """The names of the tensors of a signature: those of their descriptions, or of the parameters."""
     args, kwargs = specs
@@ -151,7 +163,7 @@ def export(function: Any, specs: Any) -> Saved:
             call = _stand_ins(specs)
             known = source._programs.get((call.key, False))
             if isinstance(known, Program):  # a training step need not be traced once more
-                _check(name, known)
+                _check(name, known, [])
             body = convert(source._python) if source._autograph else source._python
             saved, outs = _made(name, body, call, specs, may_create=not source._called)
             if saved.sources(call.tensors) and any(out.dtype.is_trainable for out in outs):
@@ -194,9 +206,11 @@ def _traced(name: str, body: Callable, call: Call, specs: Any, may_create: bool)
     import jax.numpy as jnp
 
     found: list = []
+    moved: list[Variable] = []
 
     def flat(*args: Any, **kwargs: Any) -> list:
         result = as_tensors(body(*args, **kwargs), name)
+        moved[:] = _without_moving_seeds()
         leaves = nest.flatten(result)
         wrong = sorted({type(leaf).__name__ for leaf in leaves if leaf is not None and not isinstance(leaf, Tensor)})
         if wrong:
@@ -206,24 +220,70 @@ def _traced(name: str, body: Callable, call: Call, specs: Any, may_create: bool)
         # A result that is known already would not be one of the program's.
         return [wrap(jnp.copy(t._array)) if type(t) is Tensor else t for t in tensors]
 
-    options: Any = {"snapshot": None, "taped": False, "donate": False, "wait": False}
+    def make(call: Call, may_create: bool) -> Program:
+        return Program(flat, call, may_create=may_create, snapshot=None, taped=False, donate=False, wait=False)
+
     try:
-        program = Program(flat, call, may_create=may_create, **options)
+        program = make(call, may_create)
         if program.created:  # once more, as every later call would run
-            program = Program(flat, call, may_create=False, **options)
+            program = make(call, False)
+    except InitialValueIsTraced:
+        why = "it was never called, and makes a variable whose first value is computed: call it once before it is saved"
+        _refuse(name, why, f"{name}(an example)")
     except Unstageable as error:
         _refuse(name, f"it calls Python: {error}", _PURE)
     except UnimplementedError:
         raise
     except Exception as error:
-        is_open = any(None in leaf.shape.as_list() for leaf in nest.flatten(specs) if isinstance(leaf, TensorSpec))
-        if not is_open and not is_due_to_tracing(error):
-            raise without_notes(error) from error.__cause__
-        what = "a length that the signature leaves open" if is_open else "the value of a tensor"
-        why = f"it needs to know {what}: {' '.join(str(error).split())[:200]}"
-        raise Refused(name, why, "give all lengths in the signature") from error
-    _check(name, program)
+        _refuse_for(name, error, specs, lambda specs: make(_stand_ins(specs), may_create))
+    _check(name, program, moved)
     return program, found[0], found[1]
+
+
+def _refuse_for(name: str, error: Exception, specs: Any, make: Callable[[Any], Program]) -> NoReturn:
+    """Raise what an error means: that a number was asked for which nobody knows yet; else the error, which is the user's."""
+    if _is_due_to_lengths(error, specs, make):
+        what, fix = "a length that the signature leaves open", "give all lengths in the signature"
+    elif is_due_to_tracing(error):
+        what, fix = "the value of a tensor", "ops whose results have the same shape whatever the values; tf.cond or tf.where"
+    else:
+        raise without_notes(error) from error.__cause__
+    raise Refused(name, f"it needs to know {what}: {' '.join(str(error).split())[:200]}", fix) from error
+
+
+def _is_due_to_lengths(error: BaseException | None, specs: Any, make: Callable[[Any], Program]) -> bool:
+    """Whether an error, or what led to it, says that it depends on a length that is open; or there is none with lengths."""
+    known = nest.map_structure(_with_lengths, specs)
+    if known == specs:
+        return False
+    while error is not None:
+        if type(error).__name__ == "InconclusiveDimensionOperation" or any(part in str(error) for part in _OPEN):
+            return True
+        error = error.__cause__ or error.__context__
+    try:
+        make(known)
+    except (Exception, InitialValueIsTraced):
+        return False
+    return True
+
+
+def _with_lengths(leaf: Any) -> Any:
+    if not isinstance(leaf, TensorSpec):
+        return leaf
+    return TensorSpec([2 if n is None else n for n in leaf.shape.as_list()], leaf.dtype, leaf.name)
+
+
+def _without_moving_seeds() -> list[Variable]:
+    """Take back that Keras's generators have moved on, and which: a dropout mask may be drawn that nothing needs."""
+    state: Any = current()
+    seeds = [variable for variable in state.assigned.values() if _is_seed(variable)]
+    for seed in seeds:
+        del state.assigned[seed._key]
+    return seeds
+
+
+def _is_seed(variable: Variable) -> bool:
+    return variable.name.partition(":")[0].rpartition("/")[2] == _SEED
 
 
 def _hollow(array: Any) -> Tensor:
@@ -235,11 +295,13 @@ def _hollow(array: Any) -> Tensor:
     return tensor
 
 
-def _check(name: str, program: Program) -> None:
-    """Raise if a program does more than to compute results from arguments and variables."""
+def _check(name: str, program: Program, seeds: list[Variable]) -> None:
+    """Raise if a program does more than to compute results from arguments and variables, some of which are ``seeds``."""
+    assigned = [variable.name for variable in (*program.assigned, *(v for v, _ in program.constant)) if not _is_seed(variable)]
+    drawn = program.draws or any(("variable", seed._key) in program.forward.names for seed in seeds)
     for happens, what in (
-        (program.assigned or program.constant, "it assigns variables"),
-        (program.draws, "it draws random numbers, which would be the same ones at every call"),
+        (assigned, f"it assigns variables: {', '.join(assigned[:3])}{', …' * (len(assigned) > 3)}"),
+        (drawn, "it draws random numbers, which would be the same ones at every call"),
         (program.forward.effects, "it calls Python"),
         (set(program._counted) - {CHECKS}, "it takes the gradient of a loop whose number of steps is not known"),
     ):

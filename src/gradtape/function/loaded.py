@@ -13,6 +13,7 @@ from gradtape.core.variable import Variable
 from gradtape.errors import InvalidArgumentError, UnimplementedError, message
 from gradtape.function import signature
 from gradtape.function.exporting import Parameters, Saved
+from gradtape.function.inputs import Inputs
 from gradtape.function.staging import is_tracer
 from gradtape.function.state import Tracing, current
 from gradtape.values import nest
@@ -24,13 +25,14 @@ from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 class LoadedProgram:
     """A program for one signature."""
 
-    def __init__(self, saved: Saved) -> None:
+    def __init__(self, saved: Saved, variables: Inputs | None = None) -> None:
         import jax
         from jax import export as jax_export
 
         from gradtape.xp import jax_devices
 
         self.saved = saved
+        self._variables = Inputs([], {}, {}) if variables is None else variables  # on the device, for all programs of a model
         self._call = jax_export.deserialize(bytearray(saved.blob)).call
         self._run = jax.jit(self._call, compiler_options=jax_devices.compiler_options())
 
@@ -69,7 +71,8 @@ class LoadedProgram:
         from gradtape.xp import jax as JAX
         from gradtape.xp import jax_devices
 
-        arrays = [t._array for t in (*values, *(tensors[i] for i in self.saved.arguments))]
+        arrays = [t._array if is_tracer(t._array) else self._variables.on_device(t) for t in values]
+        arrays += [tensors[i]._array for i in self.saved.arguments]
         with JAX.scope():
             outs = (self._call if any(map(is_tracer, arrays)) else self._run)(*arrays)
         if any(map(is_tracer, outs)):
@@ -84,7 +87,7 @@ class LoadedProgram:
 
     @functools.cached_property
     def _gradient(self) -> LoadedProgram | None:
-        return None if self.saved.gradient is None else LoadedProgram(self.saved.gradient)
+        return None if self.saved.gradient is None else LoadedProgram(self.saved.gradient, self._variables)
 
     def _pull(self, values: list[Tensor], tensors: list[Tensor], kinds: list[bool], *upstream: Any, variables: Any = ()) -> Any:
         """The gradients of all tensors, and of the variables: with the values that they had."""

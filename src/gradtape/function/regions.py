@@ -285,18 +285,23 @@ def stub(key: Any, shape: tuple[int, ...], dtype: Any) -> Tensor:
 
 
 class Text:
-    """What jax wrote down of one run: names of its inputs, and functions that compute some of its values."""
+    """What jax wrote down of one run: names of its inputs, and functions that compute some of its values.
 
-    def __init__(self, closed: Any, inputs: list[Any], holes: dict[int, tuple[Any, Any]]) -> None:
+    The last outputs are inputs too, under the names ``opened``: the run made something up for them.
+    """
+
+    def __init__(self, closed: Any, inputs: list[Any], holes: dict[int, tuple[Any, Any]], opened: Any = ()) -> None:
         text = self._text = closed.jaxpr
-        self._variables = dict(zip(inputs, text.invars))  # by name
+        end = len(text.outvars) - len(opened)
+        self._variables = {**dict(zip(inputs, text.invars)), **dict(zip(opened, text.outvars[end:]))}  # by name
+        self._equations = [e for e in text.eqns if not set(text.outvars[end:]) & set(e.outvars)] if opened else text.eqns
         self._constants = {}
         for variable, value in zip(text.constvars, closed.consts):
             if id(value) in holes:
                 self._variables[holes[id(value)][0]] = variable
             else:
                 self._constants[variable] = value
-        self.outputs = list(text.outvars)
+        self.outputs = list(text.outvars[:end])
 
     def constants(self, outputs: list) -> list:
         """The values from outside that these outputs depend on."""
@@ -338,7 +343,7 @@ class Text:
         """The equations that the outputs depend on, and those with effects."""
         wanted = {v for v in outputs if not _is_literal(v)}
         kept = []
-        for equation in reversed(self._text.eqns):
+        for equation in reversed(self._equations):
             if (effects and equation.effects) or not wanted.isdisjoint(equation.outvars):
                 kept.append(equation)
                 wanted.update(v for v in equation.invars if not _is_literal(v))
@@ -398,13 +403,6 @@ class Level:
         return [*self.carry_out, *self.row_out, *self.sums]
 
 
-class OpenLength(Exception):
-    """Inside a loop, a gradient depends on a length that the signature leaves open: there is no constant like it."""
-
-    def __str__(self) -> str:
-        return "the gradient of a loop with many steps"
-
-
 class Body:
     """A function of a carry and a row of arrays, as text, with ``order`` derivatives.
 
@@ -419,12 +417,13 @@ class Body:
         self.free = free
         self._run = run
         self._holes: dict[int, tuple[Any, Any]] = {}
+        self._open: list[tuple[Any, Any]] = []  # names and arrays of those that have an open length
         self._counts = len(carry), len(rows)
         names = [*(("carry", i) for i in range(len(carry))), *(("row", i) for i in range(len(rows)))]
         closed = jax.make_jaxpr(self._trace)(*carry, *rows)
-        self.text = Text(closed, names, self._holes)
+        self.text = Text(closed, names, self._holes, [name for name, _ in self._open])
         self._fill(self.text.outputs)
-        del self._run, self._holes
+        del self._run, self._holes, self._open
 
     def _trace(self, *arrays: Any) -> list:
         count = self._counts[0]
@@ -446,7 +445,8 @@ class Body:
                     free = self.free if number == 1 else [True] * len(level.carry)
                     level = self._derived(number, level, tape, tapes[number:], free)
                     self.levels.append(level)
-        return [t._array for level in self.levels for t in level.outputs() if t is not None]
+        outs = [t._array for level in self.levels for t in level.outputs() if t is not None]
+        return outs + [array for _, array in self._open]
 
     def _derived(self, number: int, level: Level, tape: Onlooker, others: list[Onlooker], free: list[bool]) -> Level:
         """The level that pulls cotangents back through ``level``."""
@@ -481,10 +481,15 @@ class Body:
         return derived
 
     def _hole(self, name: Any, like: Tensor, watchers: list[Onlooker]) -> Tensor:
-        """A new input, which the text names among its constants."""
-        if any(map(is_open, like._array.shape)):
-            raise OpenLength
-        tensor = wrap(hole(name, np.zeros(like._array.shape, like._array.dtype), self._holes))
+        """A new input, named among the constants of the text; with an open length, which none has, among the outputs."""
+        import jax.numpy as jnp
+
+        shape, dtype = like._array.shape, like._array.dtype
+        if any(map(is_open, shape)):
+            tensor = wrap(jnp.zeros(shape, dtype))
+            self._open.append((name, tensor._array))
+        else:
+            tensor = wrap(hole(name, np.zeros(shape, dtype), self._holes))
         for tape in watchers:
             tape.watch(tensor)
         return tensor

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.context import activate, thread
 from gradtape.core.variable import Variable, new_number
 from gradtape.errors import message
 from gradtape.function.holding import LOCK, has_value, settle_to, settled
@@ -108,10 +109,11 @@ def _install(runs: bool) -> None:
 @contextmanager
 def nothing_left() -> Iterator[None]:
     """Context manager: an interruption just as a run inside begins or ends leaves nothing of it behind in this thread."""
-    around = _thread.state
+    around, recorders = _thread.state, thread.recorders
     try:
         yield
     finally:
+        activate(recorders)  # a tape inside that is interrupted as it ends would go on
         while _thread.state is not around:
             _thread.state.__exit__()  # type: ignore[union-attr]
         if around is None:

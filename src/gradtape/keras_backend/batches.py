@@ -37,6 +37,10 @@ class Epochs(EpochIterator):
 
 def epochs_of(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Epochs:
     """The epochs of data in any form that Keras takes, or of one of our datasets."""
+    batch_size = options.get("batch_size")
+    if batch_size is not None and batch_size < 1:
+        text = f"`batch_size` must be a positive integer. Received: batch_size={batch_size}"
+        raise ValueError(message(text, expected="1 or more, or None for 32"))
     if isinstance(x, Dataset):
         for name, words, given in (("y", "the targets", y), ("sample_weight", "the sample weights", sample_weight)):
             if given is not None:

@@ -21,9 +21,10 @@ from gradtape.core.variable import Variable
 from gradtape.errors import UnimplementedError, message
 from gradtape.function import ConcreteFunction, Function, function
 from gradtape.function.decorator import Method
-from gradtape.function.exporting import signatures_of
+from gradtape.function.exporting import signatures_of, why_no_signature
 from gradtape.ops.module import Module
 from gradtape.train.export import save
+from gradtape.train.objects import untracked
 from gradtape.train.programs import DEFAULT
 from gradtape.values.spec import TensorSpec
 
@@ -73,7 +74,9 @@ class NumpyExportArchive:
                 )
             )
         self._resources.append(resource)
-        self._root._tracked.append(list(resource.variables))  # not what trains it
+        layers = resource._flatten_layers() if isinstance(resource, Layer) else ()
+        own = [part for layer in layers for part in untracked(layer).values()]
+        self._root._tracked.append([*resource.variables, *own])  # not what trains it
 
     def add_endpoint(self, name: str, fn: Callable, input_signature: Any = None, **options: Any) -> Any:
         """Save a function of tensors under a name: `load` has it as an attribute, and as a signature."""
@@ -104,7 +107,8 @@ class NumpyExportArchive:
             )
         if not signatures_of(fn):
             text = f"The provided tf.function '{fn}' has never been called."
-            raise ValueError(message(text, received=f"{fn!r} for {name!r}", fix="call it once, or pass input_signature"))
+            received, why = f"{fn!r} for {name!r}", why_no_signature(fn)
+            raise ValueError(message(text, received=received, why=why, fix="call it once, or pass input_signature"))
 
     def track_and_add_endpoint(self, name: str, resource: Any, input_signature: Any, **options: Any) -> Any:
         """Save a model, and its call as an endpoint."""

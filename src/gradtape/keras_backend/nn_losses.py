@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from keras.src.backend import config
 from keras.src.backend.common.backend_utils import canonicalize_axes
 
@@ -13,6 +14,7 @@ from gradtape.keras_backend.numpy_promotion import in_dtype, result_type, tensor
 from gradtape.ops import elementwise, nn, reduce
 from gradtape.ops import shape as shapes
 from gradtape.ops.clip import clip
+from gradtape.values import dtypes
 from gradtape.values.tensor import Tensor
 
 __all__ = ["binary_crossentropy", "categorical_crossentropy", "psnr", "sparse_categorical_crossentropy"]
@@ -32,7 +34,7 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
     """-log of the probability of the class that ``target`` names"""
-    target, output = in_dtype(target, "int32"), tensor(output)
+    target, output = _class_numbers(target), tensor(output)
     shape, given = output._array.shape, target._array.shape
     if not shape:
         text = "Argument `output` must be at least rank 1. Received: output.shape=()"
@@ -50,7 +52,23 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
     if axis != len(shape) - 1:
         order = (*(i for i in range(len(shape)) if i != axis), axis)
         log_probabilities = shapes.transpose(log_probabilities, axes=order)
-    return nn.sparse_cross_entropy(log_probabilities, target)
+    loss = nn.sparse_cross_entropy(log_probabilities, target)
+    return loss if isinstance(target._array, np.ndarray) else loss + _nan_without_class(log_probabilities, target)
+
+
+def _class_numbers(target: Any) -> Tensor:
+    target = tensor(target)
+    if target._array.dtype in dtypes.TRAINABLE and not isinstance(target._array, np.ndarray):
+        target = elementwise.where(elementwise.isnan(target), -elementwise.ones_like(target), target)  # XLA casts NaN to 0
+    return in_dtype(target, "int32")
+
+
+def _nan_without_class(log_probabilities: Tensor, target: Tensor) -> Tensor:
+    """0, and NaN with a gradient of NaN for a number that is no class: a program cannot refuse it."""
+    first = log_probabilities[..., 0]
+    zero = elementwise.zeros_like(first)
+    is_class = elementwise.logical_and(target >= 0, target < log_probabilities._array.shape[-1])
+    return elementwise.where(is_class, zero, first) * elementwise.where(is_class, zero, zero + math.nan)
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:

@@ -137,6 +137,9 @@ def _spaced(first: Tensor, last: Tensor, num: Any, endpoint: bool, axis: int, be
     at = axis + len(target) + 1 if axis < 0 else axis
     first, last = (shape.expand_dims(_spread(x, target), axis=at) for x in (first, last))
     num = int(_host(num))
+    if num < 0:
+        text = f"Number of samples, {num}, must be non-negative."
+        raise ValueError(message(text, received=f"num={num}", expected="num of 0 or more"))
     numbers = np.arange(num, dtype=np.float64).reshape([-1 if i == at else 1 for i in range(len(target) + 1)])
     count = num - 1 if endpoint else num
     out = between(first, last, numbers, max(count, 1))

@@ -106,11 +106,29 @@ def _extreme(numbers: tuple[Callable, Callable], truths: tuple[Callable, Callabl
     def call(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Tensor:
         x = tensor(x)
         over, combine = truths if x._array.dtype.kind == "b" else numbers
-        out = over(x, axis=axes_of(axis, x), keepdims=keepdims)
+        axes = axes_of(axis, x)
+        if initial is None:
+            _check_not_empty(x._array.shape, axes, call.__name__)
+        out = over(x, axis=axes, keepdims=keepdims)
         return out if initial is None else combine(out, in_dtype(initial, x.dtype.name))
 
     call.__name__, call.__doc__ = numbers[0].__name__, numbers[0].__doc__
     return call
+
+
+def _check_not_empty(lengths: tuple[int, ...], axes: Any, name: str) -> None:
+    if 0 not in lengths:
+        return
+    over = lengths if axes is None else [lengths[axis] for axis in (axes if isinstance(axes, tuple) else (axes,))]
+    if 0 in over:
+        raise ValueError(
+            message(
+                f"zero-size array to reduction operation {name}imum which has no identity",
+                received=f"shape {lengths} and axis={axes}",
+                expected="at least one element along each axis that is reduced",
+                fix=f"keras.ops.{name}(x, initial=…), the answer where there is none",
+            )
+        )
 
 
 max = _extreme((reduce.max, elementwise.maximum), (reduce.any, elementwise.logical_or))

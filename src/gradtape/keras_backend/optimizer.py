@@ -20,15 +20,17 @@ from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSc
 
 from gradtape import optimizers as native
 from gradtape.core.context import suspended
-from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
+from gradtape.keras_backend.numpy_elementwise import divide
 from gradtape.keras_backend.saving import tell
 from gradtape.keras_backend.variables import convert_to_tensor
+from gradtape.ops import elementwise
 from gradtape.ops.execution import init_scope
 from gradtape.optimizers import gradients
 from gradtape.optimizers.loss_scale import divided
+from gradtape.values.tensor import Tensor
 
 _SLOTS = {
     "SGD": ("momentums",),
@@ -80,6 +82,7 @@ class GradtapeOptimizer(base_optimizer.BaseOptimizer):
         """Update the variables (default: those that the optimizer was built with) by gradients in the same order."""
         if trainable_variables is not None:
             trainable_variables = list(trainable_variables)
+            gradients.check_count(grads, trainable_variables, self)
             if not self.built:
                 with init_scope(), name_scope(self.name, caller=self):  # once, even if it happens while a function is traced
                     self.build(trainable_variables)
@@ -90,9 +93,19 @@ class GradtapeOptimizer(base_optimizer.BaseOptimizer):
         if form and len(grads) == len(variables):
             self._apply_natively(form, grads, variables)
         else:
-            dense = [convert_to_tensor(g) if isinstance(g, IndexedSlices) else g for g in grads]
             with suspended():
-                super().apply(dense, trainable_variables)
+                if len(grads) == len(variables):  # if not, Keras says so
+                    self._check_variables_are_known(variables)
+                    grads = [self._fitting(g, variable) for g, variable in zip(grads, variables)]
+                super().apply(grads, trainable_variables)
+
+    def _fitting(self, gradient: Any, variable: Any) -> Any:
+        """The gradient as Keras's Python takes it, which would find out in the middle of a step that one does not fit."""
+        if gradient is None or self._overwrite_variable_with_gradient(variable):
+            return gradient
+        gradient = convert_to_tensor(gradient)
+        gradients.check_fits(gradient._array, variable_of(variable))
+        return gradient
 
     def _apply_natively(self, form: native.Optimizer, grads: Any, variables: list) -> None:
         if 0 < sum(g is None for g in grads) < len(variables):
@@ -124,27 +137,47 @@ class GradtapeOptimizer(base_optimizer.BaseOptimizer):
 
 
 class LossScaling(GradtapeOptimizer):
-    """What `LossScaleOptimizer` had in TensorFlow's Keras 2: loops that scale and unscale by hand."""
+    """What `LossScaleOptimizer` had in TensorFlow's Keras 2: loops that scale and unscale by hand.
+
+    After `get_unscaled_gradients`, gradients are applied as they are; after `scale_loss`, as those of a scaled loss. A
+    variable says which, for the parts of a step may be functions that were compiled apart. It is not saved.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        with init_scope():
+            self._unscaled = Variable(False, trainable=False, name="unscaled")
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times the scale."""
+        self._unscaled.assign(False)
+        return self._scaled(loss)
 
     def get_scaled_loss(self, loss: Any) -> Any:
-        """The loss times the scale; for a function, a function."""
-        return (lambda: self.scale_loss(loss())) if callable(loss) else self.scale_loss(loss)
+        """The loss times the scale, for `get_unscaled_gradients`; for a function, a function."""
+        return (lambda: self._scaled(loss())) if callable(loss) else self._scaled(loss)
 
     def get_unscaled_gradients(self, grads: Iterable[Any]) -> list:
-        """The gradients over the scale, for the next `apply_gradients`, which then takes them as they are."""
-        self.__dict__["_unscaled"] = True
-        scale = self._scale()
+        """The gradients over the scale, for `apply_gradients`, which then takes them as they are."""
+        self._unscaled.assign(True)
+        scale = self._scale()._array
         return [divided(g, scale) for g in grads]
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None = None) -> Any:
-        """Take gradients of the scaled loss, or those of `get_unscaled_gradients`; skip the step if one is not finite."""
-        if self.__dict__.pop("_unscaled", False):
-            inverse = 1 / self._scale()  # exact: a power of two
-            grads_and_vars = [(divided(g, inverse), variable) for g, variable in grads_and_vars]
-        return super().apply_gradients(grads_and_vars, name)
+    def _stateful_handle_finite_grads(self, grads: Any, trainable_variables: Any) -> None:
+        """In the place of Keras's: gradients that are unscaled already are not divided."""
+        variables = trainable_variables or self._trainable_variables
+        gradients.check_count(grads, variables, self)
+        scale, good = self._scale(), convert_to_tensor(self.step_counter) + 1
+        divisor = elementwise.where(self._unscaled._tensor, elementwise.ones_like(scale), scale)
+        kept = map(self._overwrite_variable_with_gradient, variables)
+        unscaled = [g if g is None or keep else divide(g, divisor) for g, keep in zip(grads, kept)]
+        self.inner_optimizer.apply(unscaled, trainable_variables)
+        grown = good >= self.dynamic_growth_steps
+        self.step_counter.assign(elementwise.where(grown, elementwise.zeros_like(good), good))
+        self.dynamic_scale.assign(elementwise.where(grown, scale * 2.0, scale))
 
-    def _scale(self) -> Any:
-        return convert_to_tensor(self.dynamic_scale if self.built else self.initial_scale, "float32")._array
+    def _scale(self) -> Tensor:
+        return convert_to_tensor(self.dynamic_scale if self.built else self.initial_scale, "float32")
 
 
 def _native_on(optimizer: Any) -> native.Optimizer | bool:
@@ -270,6 +303,8 @@ def install() -> None:
     scaling = loss_scale_optimizer.LossScaleOptimizer
     scaling.__bases__ = (LossScaling, optimizer.Optimizer)
     scaling.build = init_scope()(scaling.build)  # its own `apply` calls it
+    scaling._scaled, scaling.scale_loss = scaling.scale_loss, LossScaling.scale_loss
+    scaling._stateful_handle_finite_grads = LossScaling._stateful_handle_finite_grads
     native.schedules.LearningRateSchedule.register(LearningRateSchedule)
     known = optimizers.get
 

@@ -18,6 +18,7 @@ from keras.src.ops.operation import Operation
 from keras.src.saving import saving_api, saving_lib, serialization_lib
 from keras.src.saving.keras_saveable import KerasSaveable
 
+from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.ops.execution import init_scope
 from gradtape.values.dtypes import DType
@@ -51,16 +52,30 @@ def install() -> None:
 def _all_or_nothing(load: Callable) -> Callable:
     @functools.wraps(load)
     def load_weights(model: Any, *args: Any, **kwargs: Any) -> Any:
-        variables = [*model.variables, *getattr(getattr(model, "optimizer", None), "variables", ())]
-        before = [variable.__gradtape_variable__._tensor for variable in variables]
+        copying = _with_copies(model)
+        given = [*model.variables, *getattr(getattr(model, "optimizer", None), "variables", ())]
+        variables = [*map(variable_of, given), *itertools.chain(*copying.values())]
+        before = [variable._tensor for variable in variables]
         try:
             return load(model, *args, **kwargs)
         except BaseException:
             for variable, tensor in zip(variables, before):
-                variable.__gradtape_variable__._put(tensor._array)
+                variable._put(tensor._array)
+            for layer in copying:
+                layer.finalize_state()
             raise
 
     return load_weights
+
+
+def _with_copies(model: Any) -> dict[Any, list[Variable]]:
+    """The layers that compute with copies of their weights, made by `finalize_state`, and those weights that are ours."""
+    own = {
+        layer: [value for value in vars(layer).values() if isinstance(value, Variable)]
+        for layer in model._flatten_layers()
+        if hasattr(layer, "finalize_state")
+    }
+    return {layer: variables for layer, variables in own.items() if variables or layer.variables}
 
 
 def _checked(load: Callable) -> Callable:

@@ -9,6 +9,7 @@ import numpy as np
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import op
 from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.values.shape import is_open
 
 
 @op(label="StridedSlice")
@@ -29,17 +30,21 @@ put_slice.vjp(lambda xp, g, *, index: xp.getitem(g, index=index))
 
 def check_range(indices, length: int, what: str = "indices") -> None:
     """Refuse indices outside [0, length); NumPy would wrap negative ones silently. Traced indices are not looked at."""
-    if isinstance(indices, np.ndarray) and indices.size:
-        bad = (indices < 0) | (indices >= length)
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0]) if indices.ndim else ()
-            at = f"[{','.join(map(str, where))}]" if where else ""
-            raise InvalidArgumentError(
-                message(
-                    f"{what}{at} = {indices[where]} is not in [0, {length})",
-                    fix="indices count from 0; negative ones are not allowed here",
-                )
+    if isinstance(indices, np.ndarray) and indices.size and (indices.min() < 0 or int(indices.max()) >= length):
+        bad = (indices < 0) | (indices >= _limit(length))
+        where = tuple(int(i) for i in np.argwhere(bad)[0]) if indices.ndim else ()
+        at = f"[{','.join(map(str, where))}]" if where else ""
+        raise InvalidArgumentError(
+            message(
+                f"{what}{at} = {indices[where]} is not in [0, {None if is_open(length) else length})",
+                fix="indices count from 0; negative ones are not allowed here",
             )
+        )
+
+
+def _limit(length: int) -> int:
+    """A length, or for one that is left open more than any index."""
+    return np.iinfo(np.int64).max if is_open(length) else length
 
 
 @op(label="GatherV2", same=(0,))
@@ -110,8 +115,11 @@ def check_range_nd(indices, shape: tuple[int, ...]) -> None:
                 expected=f"at most {len(shape)} numbers per index",
             )
         )
-    bad = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(-1)
-    if bad.any():
+    if not indices.size:
+        return
+    ends = indices.reshape(-1, depth).max(0).tolist()
+    if indices.min() < 0 or any(last >= length for last, length in zip(ends, shape)):
+        bad = ((indices < 0) | (indices >= np.array([_limit(length) for length in shape[:depth]], np.int64))).any(-1)
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         text = f"indices{list(at)} = {indices[at].tolist()} does not index into param shape {dims(shape)}"
         raise InvalidArgumentError(

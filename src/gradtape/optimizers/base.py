@@ -356,13 +356,7 @@ class Optimizer:
                 "Call `optimizer.build(trainable_variables)` first. "
             )
             raise ValueError(message(text, received="grads alone", fix="optimizer.apply_gradients(zip(grads, variables))"))
-        if len(grads) != len(variables):
-            raise ValueError(
-                message(
-                    f"{self.name}.apply received {len(grads)} gradients for {len(variables)} variables.",
-                    expected="one gradient per variable, in the same order; None where there is none",
-                )
-            )
+        gradients.check_count(grads, variables, self)
         self.apply_gradients(zip(grads, variables))
 
     def _fitting(self, pairs: list) -> list | None:

@@ -38,7 +38,7 @@ def apply(optimizer: Any, pairs: list) -> None:
     with suspended():
         present = [(convert_to_tensor(g), v) for g, v in gradients.present(pairs, optimizer, optimizer._entries)]
         for g, variable in present:
-            gradients.check_shape(g._array.shape, variable)
+            gradients.check_fits(g._array, variable)
         variables = [v for _, v in present]
         gs = [_cast(g, v) for g, v in present]
         if optimizer.loss_scale_factor is not None:

@@ -188,6 +188,17 @@ def _listed(names: list[str], limit: int = 8) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
+def check_count(grads: Any, variables: Any, optimizer: Any) -> None:
+    """Refuse a list of gradients that is longer or shorter than that of the variables; an empty one is none."""
+    if len(grads) not in (0, len(variables)):
+        raise ValueError(
+            message(
+                f"{optimizer.name}.apply received {len(grads)} gradients for {len(variables)} variables.",
+                expected="one gradient per variable, in the same order; None where there is none",
+            )
+        )
+
+
 # As arrays
 
 
@@ -226,20 +237,31 @@ def check_shape(shape: tuple[int, ...], variable: Variable) -> None:
         )
 
 
-def _cast(array: np.ndarray, variable: Variable) -> np.ndarray:
-    """The array in the variable's dtype; only numbers that lose nothing but precision."""
-    wanted = variable._tensor._array.dtype
-    if array.dtype == wanted:
-        return array
-    own = dtypes.of(array.dtype)
-    if own is None or not (own.is_floating or own.is_integer or (own.is_complex and wanted.kind == "c")):
+def check_dtype(dtype: np.dtype, variable: Variable) -> None:
+    """Refuse a gradient that would lose more than precision in the variable's dtype."""
+    own = dtypes.of(dtype)
+    if own is None or not (own.is_floating or own.is_integer or (own.is_complex and variable.dtype.is_complex)):
         raise InvalidArgumentError(
             message(
-                f"A gradient of dtype {own.name if own else array.dtype} cannot update variable {variable.name!r} "
+                f"A gradient of dtype {own.name if own else dtype} cannot update variable {variable.name!r} "
                 f"of dtype {variable.dtype.name}.",
                 fix=f"tf.cast(gradient, {variable.dtype!r})",
             )
         )
+
+
+def check_fits(array: Any, variable: Variable) -> None:
+    """Refuse a gradient of another shape, or of a dtype that cannot become the variable's."""
+    check_dtype(array.dtype, variable)
+    check_shape(array.shape, variable)
+
+
+def _cast(array: np.ndarray, variable: Variable) -> np.ndarray:
+    """The array in the variable's dtype."""
+    wanted = variable._tensor._array.dtype
+    if array.dtype == wanted:
+        return array
+    check_dtype(array.dtype, variable)
     with np.errstate(all="ignore"):
         return array.astype(wanted)
 

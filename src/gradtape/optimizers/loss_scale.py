@@ -65,7 +65,7 @@ class LossScale:
         self._scale = Variable(self.initial_scale, trainable=False, dtype="float32", name=f"{self.name}/dynamic_scale")
         self._good = Variable(0, trainable=False, dtype="int64", name=f"{self.name}/step_counter")
         self._skipped = Variable(0, trainable=False, dtype="int64", name=f"{self.name}/skipped")
-        self._unscaled = False
+        self._unscaled = Variable(False, trainable=False, name=f"{self.name}/unscaled")
         self.inner_optimizer.loss_scale_factor = None  # or gradients would be scaled twice
 
     @property
@@ -91,29 +91,33 @@ class LossScale:
         """The loss times the scale, in the loss's dtype; for a function, a function."""
         if callable(loss):
             return lambda: self.scale_loss(loss())
+        self._unscaled.assign(False)
+        return self.get_scaled_loss(loss)
+
+    def get_scaled_loss(self, loss: Any) -> Any:
+        """The same for gradients that go through `get_unscaled_gradients`."""
+        if callable(loss):
+            return lambda: self.get_scaled_loss(loss())
         with NUMPY.scope():  # too large for float16: inf, and the step will be skipped
             if isinstance(loss, (Tensor, Convertible)):
                 return loss * wrap(self._scale._tensor._array.astype(loss.dtype.numpy))  # type: ignore[operator,union-attr]
             return loss * self.scale
 
-    get_scaled_loss = scale_loss
-
     def get_unscaled_gradients(self, grads: Iterable[Any]) -> list:
-        """The gradients over the scale, for the next `apply_gradients`, which then takes them as they are."""
-        self._unscaled = True
+        """The gradients over the scale; until the next `scale_loss`, `apply_gradients` takes gradients as they are."""
+        self._unscaled.assign(True)
         scale = self._scale._tensor._array
         return [divided(g, scale) for g in grads]
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Any:
         """Take gradients of the scaled loss: unscale and apply them, or skip the step. Returns ``iterations``."""
         pairs = gradients.with_variables(list(grads_and_vars))
-        scaled, self._unscaled = not self._unscaled, False
         whole = all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs)
         if whole and staging.inside:  # variables of the optimizer are made outside of the branch
             self.inner_optimizer.build([v for _, v in pairs])
         finite = [_finite(pair[0]) for pair in pairs if isinstance(pair, (tuple, list)) and pair]
         all_finite = reduce.all(shape.stack(*finite, axis=0)) if finite else True
-        cond(all_finite, lambda: self._apply(pairs, scaled and whole), self._skip)
+        cond(all_finite, lambda: self._apply(pairs, whole), self._skip)
         return self.inner_optimizer.iterations
 
     def _skip(self) -> None:
@@ -121,11 +125,12 @@ class LossScale:
         self._good.assign(0)
         self._scale.assign(self._scale._tensor / 2)
 
-    def _apply(self, pairs: list, scaled: bool) -> None:
+    def _apply(self, pairs: list, whole: bool) -> None:
         """Apply the gradients, after division by the scale if they have it, and perhaps let it grow."""
         scale, good = self._scale._tensor, self._good._tensor + 1
-        if scaled:
-            pairs = [(_unscaled(g, v, scale._array), v) for g, v in pairs]
+        if whole:  # if not, the wrapped optimizer says what is wrong with the pairs
+            divisor = elementwise.where(self._unscaled._tensor, elementwise.ones_like(scale), scale)._array
+            pairs = [(_unscaled(g, v, divisor), v) for g, v in pairs]
         self.inner_optimizer.apply_gradients(pairs)
         grown = good >= self.growth_steps
         self._good.assign(elementwise.where(grown, elementwise.zeros_like(good), good))
@@ -137,8 +142,13 @@ class LossScale:
 
     def minimize(self, loss: Any, var_list: Any, tape: GradientTape | None = None) -> Any:
         """Scale, differentiate, `apply_gradients`; arguments as in `Optimizer.minimize`."""
+        self._unscaled.assign(False)
         tape = GradientTape() if tape is None and callable(loss) else tape  # as in `Optimizer.minimize`
         return self.apply_gradients(gradients.of_loss(loss, var_list, tape, self._scale._tensor))
+
+    def _checkpoint_children(self) -> dict[str, Any]:
+        """What a checkpoint saves: whether the gradients at hand are unscaled is over when it is restored."""
+        return {name: value for name, value in vars(self).items() if name != "_unscaled"}
 
     def get_config(self) -> dict[str, Any]:
         inner = self.inner_optimizer
@@ -202,7 +212,7 @@ def _unscaled(gradient: Any, variable: Any, scale: Any) -> Any:
     """Divided in the wider dtype of gradient and variable: a float16 gradient of a float32 variable keeps its small values."""
     if gradient is None or not isinstance(variable, Variable):
         return gradient
-    kind = variable._tensor._array.dtype
-    if _array(gradient).dtype.kind not in "fciuV":
+    kind, given = variable._tensor._array.dtype, _array(gradient).dtype.kind
+    if given not in "fciuV" or (given == "c" and kind.kind != "c"):
         return gradient  # the wrapped optimizer says what is wrong with it
     return divided(gradient, scale, kind if kind.itemsize > 2 else np.dtype(np.float32))

@@ -12,10 +12,11 @@ from typing import Any
 from gradtape.core.variable import Variable
 from gradtape.errors import DataLossError, NotFoundError, UnimplementedError, message
 from gradtape.function.decorator import can_compile
+from gradtape.function.inputs import Inputs
 from gradtape.ops.module import Module
 from gradtape.train import files, objects
 from gradtape.train.checkpoint import snapshot
-from gradtape.train.programs import Programs, load_function, load_signature
+from gradtape.train.programs import Programs, functions_of, load_function, load_signature
 from gradtape.values.tensor import wrap
 
 MODEL = "saved_model.json"
@@ -47,6 +48,7 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
             f"export. Got {obj} with type {type(obj)}."
         )
         raise ValueError(message(text, received=f"a {type(obj).__name__}", fix="a tf.Module with the object as an attribute"))
+    _check_attributes(obj)
     folder = os.fsdecode(export_dir)
     programs = Programs()
     if signatures is None and isinstance(obj, LoadedModule):
@@ -63,6 +65,19 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
     about["index"] = _digest(folder)
     files.write_text(os.path.join(folder, MODEL), json.dumps(about))
     programs.tidy(folder)
+
+
+def _check_attributes(obj: Any) -> None:
+    """Raise if something to be saved has the name of what `load` adds."""
+    if "signatures" in {*objects.children(obj), *(name for name, _ in functions_of(obj))}:
+        raise ValueError(
+            message(
+                f"Exporting an object {obj!r} which has an attribute named 'signatures' set.",
+                received=f"signatures, a {type(obj.signatures).__name__}",
+                why="'signatures' is a reserved attribute, in which tf.saved_model.load puts the signatures of what it loads",
+                fix="another name for the attribute",
+            )
+        )
 
 
 def _digest(folder: str) -> str:
@@ -124,13 +139,14 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
                 fix="tf.saved_model.save(module, folder) writes one; a Keras model: keras.saving.load_model(path)",
             )
         )
-    with open(os.path.join(folder, MODEL), encoding="utf-8") as file:
-        about = json.load(file)
+    expected = "what tf.saved_model.save wrote, whole"
+    about = files.read_text(os.path.join(folder, MODEL), "saved model", expected)
+    index = files.Index(os.path.join(folder, VARIABLES))
     if about.get("index") not in (None, _digest(folder)):
         text = "The variables of the saved model are not those that its programs were saved with."
         why = "saving another model there was interrupted, or its files were replaced"
         raise DataLossError(message(text, received=f"{folder!r}", why=why, fix="save the model again"))
-    builder = _Builder(files.Index(os.path.join(folder, VARIABLES)))
+    builder = _Builder(index)
     root = builder.build(0)
     _add_functions(folder, about, builder.build)
     return root
@@ -140,9 +156,10 @@ def _add_functions(folder: str, about: dict, build: Callable[[int], Any]) -> Non
     """Give the objects of a saved model their functions."""
     refused = dict(about.get("not saved", {}))
     if can_compile():
+        device = Inputs([], {}, {})
         for function in about.get("functions", ()):
             if isinstance(owner := build(function["object"]), LoadedModule):
-                owner.__dict__[function["name"]] = load_function(folder, function, build)
+                owner.__dict__[function["name"]] = load_function(folder, function, build, device)
     else:
         refused |= {f"{f['object']}.{f['name']}": "Why: jax is not installed" for f in about.get("functions", ())}
     for place, why in refused.items():
@@ -151,7 +168,8 @@ def _add_functions(folder: str, about: dict, build: Callable[[int], Any]) -> Non
             owner._refused = {**owner._refused, name: why}
     if isinstance(root := build(0), LoadedModule) and can_compile():
         served = about.get("signatures", {})
-        root.signatures = MappingProxyType({name: load_signature(folder, part, build) for name, part in served.items()})
+        made = {name: load_signature(folder, part, build, device) for name, part in served.items()}
+        root.signatures = MappingProxyType(made)
 
 
 class _Builder:

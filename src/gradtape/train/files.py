@@ -143,30 +143,39 @@ def _checksum(array: np.ndarray) -> int:
 # Reading
 
 
+def read_text(path: str, what: str, expected: str) -> dict:
+    """What a JSON file of ours says; a DataLossError if it is damaged, or of a format that is not known here."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            about = json.load(file)
+        if not isinstance(about, dict):
+            raise ValueError(f"a {type(about).__name__} in place of a dictionary")
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError) as error:
+        text = f"Unable to read the {what} {path}: {error}"
+        raise DataLossError(message(text, received=f"{path!r}", expected=expected)) from error
+    if about.get("format") != FORMAT:
+        raise DataLossError(
+            message(
+                f"{path} is not a {what} of a format that is known here.",
+                received=f"format {about.get('format')!r}",
+                expected=f"format {FORMAT}",
+                fix="a newer gradtape may have written it",
+            )
+        )
+    return about
+
+
 class Index:
     """What a checkpoint says of itself, and its tensors, read one by one as they are asked for."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         try:
-            with open(prefix + INDEX, encoding="utf-8") as file:
-                index = json.load(file)
+            index = read_text(prefix + INDEX, "checkpoint index", "a checkpoint that tf.train.Checkpoint wrote, whole")
         except FileNotFoundError:
             raise _not_found(prefix) from None
-        except (ValueError, OSError) as error:
-            text = f"Unable to read the checkpoint index {prefix + INDEX}: {error}"
-            raise DataLossError(
-                message(text, received=f"{prefix!r}", expected="a checkpoint that tf.train.Checkpoint wrote, whole")
-            ) from error
-        if index.get("format") != FORMAT:
-            raise DataLossError(
-                message(
-                    f"{prefix + INDEX} is not a checkpoint index of a format that is known here.",
-                    received=f"format {index.get('format')!r}",
-                    expected=f"format {FORMAT}",
-                    fix="a newer gradtape may have written it",
-                )
-            )
         self.objects: list[dict] = index["objects"]
         self.entries: dict[str, dict] = index["tensors"]
         self._data = os.path.join(os.path.dirname(prefix), index["data"])

@@ -1,9 +1,9 @@
 """What a checkpoint saves: the variables and states that are reached from an object through attributes and containers.
 
 Followed are modules, optimizers, lists, tuples, dictionaries, anything with a method ``_checkpoint_children()`` that returns
-a dictionary, and other Python objects if they have a variable, a module or the like directly among their attributes. Saved
-are variables, and objects with a pair of methods ``_state()`` and ``_restore(state)``, where the state is made of numbers,
-strings, arrays, lists, tuples and dictionaries.
+a dictionary (layers and models of Keras among them), and other Python objects if they have a variable, a module or the like
+directly among their attributes. Saved are variables, and objects with a pair of methods ``_state()`` and ``_restore(state)``,
+where the state is made of numbers, strings, arrays, lists, tuples and dictionaries.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def children(value: Any) -> dict[str, Any]:
         return {}
     if hasattr(type(value), "_checkpoint_children"):
         found = value._checkpoint_children()
+        found = {**found, **{name: part for name, part in untracked(value).items() if name not in found}}
     elif isinstance(value, Optimizer):
         found = _optimizer_variables(value)
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -92,6 +93,18 @@ def children(value: Any) -> dict[str, Any]:
     else:
         found = getattr(value, "__dict__", {})
     return {name: variable_of(part) for name, part in found.items() if is_trackable(part)}
+
+
+def untracked(value: Any) -> dict[str, Any]:
+    """Attributes of a layer or model that Keras does not look after: our variables and modules, and containers with some."""
+    is_layer = hasattr(type(value), "_flatten_layers")  # without importing Keras
+    return {name: part for name, part in vars(value).items() if _has_ours(part)} if is_layer else {}
+
+
+def _has_ours(part: Any) -> bool:
+    if isinstance(part, Mapping):
+        part = list(part.values())
+    return any(map(_has_ours, part)) if isinstance(part, (list, tuple)) else isinstance(part, (Variable, Module))
 
 
 def _string_keys(mapping: Mapping) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from gradtape.core.variable import Variable
 from gradtape.errors import DataLossError, NotFoundError, UnimplementedError, message
 from gradtape.function import ConcreteFunction, Function
 from gradtape.function.decorator import Method
-from gradtape.function.exporting import Parameters, Saved, export, names_of, signatures_of, source_of
+from gradtape.function.exporting import Parameters, Saved, export, names_of, signatures_of, source_of, why_no_signature
+from gradtape.function.inputs import Inputs
 from gradtape.function.loaded import LoadedFunction, LoadedProgram, LoadedSignature
 from gradtape.train import files
 from gradtape.train.objects import Node
@@ -41,7 +42,7 @@ class Programs:
     def add_functions(self, values: list) -> None:
         """The functions that are attributes of objects. What cannot be saved stops nothing: the reason is."""
         for value in values:
-            for name, function in _attributes(value):
+            for name, function in functions_of(value):
                 made, why = self._programs_of(function)
                 if made:
                     parameters = function.parameters if isinstance(function, LoadedFunction) else Parameters.of(function)
@@ -53,12 +54,16 @@ class Programs:
         if isinstance(function, LoadedFunction):
             return [program.saved for program in function.programs], ""
         made, why = [], ""
-        for specs in signatures_of(function):
+        try:
+            known = signatures_of(function)
+        except Exception as error:
+            return [], str(error)
+        for specs in known:
             try:
                 made.append(self._export(function, specs))
             except Exception as error:
                 why = str(error)
-        return made, why or "it was never called, or never compiled, and has no input_signature"
+        return made, why or why_no_signature(function)
 
     def add_signatures(self, given: Any) -> None:
         """Those that the user gave: a function, or several by name."""
@@ -130,13 +135,14 @@ class Programs:
         return made + [saved.gradient for saved in made if saved.gradient is not None]
 
 
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+def functions_of(value: Any) -> Iterator[tuple[str, Any]]:
     """The functions that an object has: as attributes, or as methods of its class."""
     own = {name: part for name, part in getattr(value, "__dict__", {}).items() if isinstance(part, _KINDS)}
     yield from own.items()
     for name in sorted({name for kind in type(value).__mro__ for name, part in vars(kind).items() if _is_function(part)}):
-        if name not in own:
-            yield name, getattr(value, name)
+        part = getattr(value, name, None)
+        if name not in own and isinstance(part, _KINDS):  # a subclass may have put something else in its place
+            yield name, part
 
 
 def _is_function(part: Any) -> bool:
@@ -176,19 +182,19 @@ def _described(saved: Saved, numbers: dict[int, int]) -> dict[str, Any]:
 Build = Callable[[int], Any]
 
 
-def load_function(folder: str, about: dict, build: Build) -> LoadedFunction:
+def load_function(folder: str, about: dict, build: Build, device: Inputs) -> LoadedFunction:
     """The function that is described so, with the variables that ``build`` gives for their numbers."""
-    programs = [_load(folder, program, build) for program in about["programs"]]
+    programs = [_load(folder, program, build, device) for program in about["programs"]]
     return LoadedFunction(about["name"], programs, Parameters(**about["parameters"]))
 
 
-def load_signature(folder: str, about: dict, build: Build) -> LoadedSignature:
+def load_signature(folder: str, about: dict, build: Build, device: Inputs) -> LoadedSignature:
     """One that was saved to be called by names."""
-    return LoadedSignature(_load(folder, about, build), about["names"])
+    return LoadedSignature(_load(folder, about, build, device), about["names"])
 
 
-def _load(folder: str, about: dict, build: Build) -> LoadedProgram:
-    return LoadedProgram(_read(folder, about, build))
+def _load(folder: str, about: dict, build: Build, device: Inputs) -> LoadedProgram:
+    return LoadedProgram(_read(folder, about, build), device)
 
 
 def _read(folder: str, about: dict, build: Build) -> Saved:
