@@ -5,6 +5,7 @@
     python benchmarks/run.py --peer-python other/bin/python   # peers that live in other environments; may be repeated
     python benchmarks/run.py --json FILE --markdown           # for machines; for docs/performance.md
     python benchmarks/run.py --threads 1                      # for a machine that others use too
+    python benchmarks/run.py --only keras,ops                 # some groups of rows
 
 All contestants take turns within every round, in random order, so that a disturbance hits them alike; a ratio is that of
 the medians. Where the rounds disagree too much, a row is marked noisy: repeat it on a quiet machine. Before anything is
@@ -21,6 +22,7 @@ import os
 import platform
 import sys
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -333,6 +335,22 @@ def as_markdown(rows: list[Row], described: dict[str, str]) -> str:
     return "\n".join([*lines, "", *(f"- {key}: {value}" for key, value in described.items())])
 
 
+GROUPS: dict[str, Callable[[dict, list[Worker], Any], list[Row]]] = {
+    "tiny": lambda contestants, _, options: training_rows("tiny", "tiny step (8 × 4-16-16-1)", contestants, options),
+    "medium": lambda contestants, _, options: training_rows("medium", "medium step (64 × 784-256-256-1)", contestants, options),
+    "ops": lambda contestants, _, options: op_rows(contestants["gradtape"], contestants["NumPy by hand"], options),
+    "jacobian": lambda contestants, _, options: jacobian_rows(contestants, options),
+    "convolution": lambda contestants, _, options: convolution_rows(contestants, options),
+    "data": lambda contestants, _, options: [pipeline_row(contestants, options)],
+    "scan": lambda contestants, _, options: [scan_row(contestants, options)],
+    "keras": lambda _, workers, options: keras_rows(workers, options),
+    "derivatives": lambda contestants, _, options: derivative_rows(contestants, options),
+    "memory": lambda *_: memory_rows(),
+    "import": lambda contestants, workers, options: [import_row(options)],
+}
+"""What is measured, in the order of the table; by names for ``--only``."""
+
+
 def main(arguments: list[str] | None = None) -> list[Row]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few short rounds")
@@ -342,9 +360,13 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     parser.add_argument("--threads", type=int, metavar="N", help="limit every contestant to N threads")
     parser.add_argument("--verbose", action="store_true", help="show what workers print")
+    parser.add_argument("--only", metavar="GROUPS", help=f"some of {', '.join(GROUPS)}, with commas between")
     options = parser.parse_args(arguments)
     if options.threads:
         limit_threads(options.threads)
+    groups = options.only.split(",") if options.only else list(GROUPS)
+    if unknown := set(groups) - set(GROUPS):
+        parser.error(f"--only takes some of {', '.join(GROUPS)}, not {', '.join(sorted(unknown))}")
     options.rounds = options.rounds or (40 if options.quick else 300)
     options.sample = 0.001 if options.quick else 0.01
 
@@ -352,19 +374,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     contestants, versions, workers = gather(options)
     try:
         check_agreement(contestants)
-        rows = [
-            *training_rows("tiny", "tiny step (8 × 4-16-16-1)", contestants, options),
-            *training_rows("medium", "medium step (64 × 784-256-256-1)", contestants, options),
-            *op_rows(contestants["gradtape"], contestants["NumPy by hand"], options),
-            *jacobian_rows(contestants, options),
-            *convolution_rows(contestants, options),
-            pipeline_row(contestants, options),
-            scan_row(contestants, options),
-            *keras_rows(workers, options),
-            *derivative_rows(contestants, options),
-            *memory_rows(),
-            import_row(options),
-        ]
+        rows = [row for group in groups for row in GROUPS[group](contestants, workers, options)]
     finally:
         for worker in workers:
             worker.close()

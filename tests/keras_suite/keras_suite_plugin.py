@@ -111,7 +111,7 @@ def _some_take_the_branch_for_tensorflow(request: pytest.FixtureRequest, monkeyp
 
 @pytest.fixture(autouse=True)
 def _no_seed_of_another_test(request: pytest.FixtureRequest) -> None:
-    """As in a new process: under some global seeds a shuffled dataset begins two passes alike, which one test takes amiss."""
+    """As in a new process: under some global seeds a shuffled dataset begins two passes alike, which a test takes amiss."""
     if request.config.option.keras_on == "gradtape":
         import gradtape
 
