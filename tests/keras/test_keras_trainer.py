@@ -124,19 +124,20 @@ def test_lengths_that_come_rarely_are_not_worth_a_program(caplog):
                 compiled.append(x.shape[1])
             return x
 
-    def trained(**options):
+    def trained(lengths, **options):
         keras.utils.set_random_seed(5)
         model = keras.Sequential([keras.Input((None, 3)), keras.layers.Dense(2), Noting(), keras.layers.GlobalMaxPooling1D()])
         model.compile("adam", "mse", **options)
         compiled.clear()
-        return [model.train_on_batch(np.tile(X[:4, None], (1, n, 1)), np.zeros((4, 2))) for n in (*range(1, 9), *[9] * 17)]
+        return [model.train_on_batch(np.tile(X[:4, None], (1, n, 1)), np.zeros((4, 2))) for n in lengths]
 
-    losses = trained()
-    assert sorted(set(compiled)) == [1, 2, 3, 4, 5, 9]  # the first few, and what comes often
+    lengths = [*range(1, 8), *[8] * 17]
+    losses = trained(lengths)
+    assert sorted(set(compiled)) == [1, 2, 3, 4, 5, 8]  # the first few, and what comes often
     assert "bucket_by_sequence_length" in caplog.text
-    np.testing.assert_allclose(losses, trained(run_eagerly=True), rtol=1e-5)
-    trained(jit_compile=True)
-    assert sorted(set(compiled)) == [*range(1, 10)]
+    np.testing.assert_allclose(losses, trained(lengths, run_eagerly=True), rtol=1e-5)
+    trained(lengths[:6], jit_compile=True)
+    assert sorted(set(compiled)) == lengths[:6]
 
 
 @MODES
@@ -538,6 +539,7 @@ def test_an_eager_step_that_is_interrupted_anywhere_changes_everything_or_nothin
         number += 97
     assert number > 1000
     assert same(values_of(model), end)
+    keras.utils.clear_session()  # scopes of Keras's own that are interrupted as they end stay open: names begin with them
 
 
 def test_tensorboard_gets_event_files(tmp_path):
