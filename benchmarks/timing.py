@@ -83,10 +83,10 @@ class Worker:
 
 def installed_peers() -> dict[str, str]:
     """Peer → version, for those this interpreter could import."""
-    found = {}
+    found, packages = {}, importlib.metadata.packages_distributions()
     for peer, (module, _) in PEERS.items():
         if importlib.util.find_spec(module) is not None:
-            found[peer] = importlib.metadata.version(module)
+            found[peer] = importlib.metadata.version(packages.get(module, [module])[0])  # tensorflow is in tensorflow-cpu, too
     return found
 
 
