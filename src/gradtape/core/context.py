@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from gradtape.values.sharing import Presence
+
 
 class _Nobody:
     """Stands for the only recorder where there is none: it knows no value, so nothing is recorded."""
@@ -28,6 +30,9 @@ class _Thread(threading.local):
     sole: Any = NOBODY  # the only recorder, which is what nearly every op asks for; None if there are several
     activity = ""  # what the library does for the user just now, if values leave because of it: see `cuts.during`
     batch: tuple = ()  # the sizes of the batch axes that the running code is inside of
+
+    def __init__(self) -> None:  # runs in each thread, when it first asks
+        self.presence = Presence()
 
 
 thread = _Thread()

@@ -23,9 +23,11 @@ from gradtape.core.op import OPS, RECORDED, select
 from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.graph_variable import GraphVariable
 from gradtape.values.naming import scoped
 from gradtape.values.placement import beside, placed
 from gradtape.values.shape import TensorShape
+from gradtape.values.sharing import WRITING, new_lock
 from gradtape.values.tensor import Reference, Tensor, VariableKey, _unhashable, wrap
 from gradtape.xp import numpy as NUMPY
 
@@ -35,7 +37,6 @@ else:
     Operators = object
 
 _numbers = itertools.count()
-_NOT_EAGER = "This property/operation is not supported when eager execution is enabled."
 
 
 def new_number() -> int:
@@ -56,7 +57,7 @@ class VariableAggregation(enum.Enum):
     NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
 
 
-class Variable(Convertible, Operators):
+class Variable(Convertible, GraphVariable, Operators):
     """A value that can be assigned, and that tapes track by themselves.
 
     >>> v = Variable([1.0, 2.0])
@@ -65,7 +66,7 @@ class Variable(Convertible, Operators):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_constraint", "_differentiable", "_held", "_key", "_name", "_number", "_static",
+        "__dict__", "__weakref__", "_constraint", "_differentiable", "_held", "_key", "_lock", "_name", "_number", "_static",
         "_tensor", "_trainable", "aggregation", "synchronization",
     )  # fmt: skip
     __array_priority__ = 100
@@ -128,6 +129,7 @@ class Variable(Convertible, Operators):
         self._differentiable = array.dtype in dtypes.TRAINABLE
         self._name = name
         self._static = static
+        self._lock: Any = None  # made when it is first needed
         self._put(array)
 
     def _put(self, array: Any) -> None:
@@ -163,6 +165,11 @@ class Variable(Convertible, Operators):
         for recorder in thread.recorders:
             if not hasattr(recorder, "gradient"):
                 recorder.accessed(self)
+
+    def snapshot(self) -> Tensor:
+        """What it holds now, untouched by later assignments: for those who look without computing. No tape notices."""
+        thread.presence  # noqa: B018 - this thread reads from now on
+        return self._tensor
 
     def value(self) -> Tensor:
         """A snapshot of the value; a source of its own for tapes."""
@@ -217,41 +224,6 @@ class Variable(Convertible, Operators):
     def device(self) -> str:
         return self._tensor.device
 
-    @property
-    def handle(self) -> Variable:
-        return self
-
-    @property
-    def initializer(self) -> None:
-        return None
-
-    @property
-    def op(self) -> Any:
-        text = "Variable.op is undefined when eager execution is enabled."
-        raise AttributeError(message(text, fix="the variable holds its value: variable.numpy()"))
-
-    @property
-    def graph(self) -> Any:
-        text = "Variable.graph is undefined when eager execution is enabled."
-        raise AttributeError(message(text, fix="the variable holds its value: variable.numpy()"))
-
-    @property
-    def initial_value(self) -> Any:
-        raise RuntimeError(message(_NOT_EAGER, fix="keep the initial value in a name of your own"))
-
-    def eval(self, session: Any = None) -> Any:
-        raise RuntimeError(message(_NOT_EAGER, fix="variable.numpy()"))
-
-    @property
-    def create(self) -> Any:
-        raise RuntimeError(message(_NOT_EAGER, fix="leave the call out: a variable is ready when it is made"))
-
-    def is_initialized(self, name: str | None = None) -> Tensor:
-        return wrap(np.asarray(True))
-
-    def initialized_value(self) -> Tensor:
-        return self.value()
-
     # Assigning
 
     def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
@@ -268,7 +240,8 @@ class Variable(Convertible, Operators):
                     fix="to let the shape change, make it with tf.Variable(value, shape=tf.TensorShape(None))",
                 )
             )
-        return self._assigned(array, read_value)
+        self.atomically(self._replace, array)
+        return self._answer(read_value)
 
     def assign_add(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
         """Add to the value."""
@@ -278,17 +251,16 @@ class Variable(Convertible, Operators):
         """Subtract from the value."""
         return self._update(operator.sub, delta, read_value)
 
-    def load(self, value: Any, session: Any = None) -> None:
-        self.assign(value)
-
     def count_up_to(self, limit: int) -> Tensor:
-        if int(self._tensor) >= limit:
-            raise InvalidArgumentError(
-                message(f"Reached limit of {limit}", received=f"{int(self._tensor)}", expected=f"a count below {limit}")
-            )
-        before = self.value()
-        self.assign_add(1)
-        return before
+        def count() -> Tensor:
+            if int(self._tensor) >= limit:
+                text = f"Reached limit of {limit}"
+                raise InvalidArgumentError(message(text, received=f"{int(self._tensor)}", expected=f"a count below {limit}"))
+            before = self.value()
+            self.assign_add(1)
+            return before
+
+        return self.atomically(count)
 
     def _converted(self, value: Any) -> Any:
         if isinstance(value, Convertible):
@@ -298,8 +270,29 @@ class Variable(Convertible, Operators):
             leave(value, "assign", ASSIGNED, self._key)
         return value._array
 
+    def atomically(self, change: Callable, *args: Any) -> Any:
+        """Call a function that reads this variable and assigns it; no other thread assigns it meanwhile."""
+        thread.presence  # noqa: B018 - this thread reads from now on
+        if self._lock is None:
+            with WRITING:
+                self._lock = self._lock or new_lock()
+        while True:
+            lock = self._lock
+            with lock:
+                if lock is self._lock:  # else `assign_under` was faster
+                    return change(*args)
+
+    def assign_under(self, lock: Any) -> None:
+        """Let this variable change under a lock that it shares with others."""
+        if self._lock is not lock:
+            self.atomically(lambda: setattr(self, "_lock", lock))
+
     def _update(self, function: Callable, delta: Any, read_value: bool) -> Any:
         delta = self._converted(delta)
+        self.atomically(self._updated, function, delta)
+        return self._answer(read_value)
+
+    def _updated(self, function: Callable, delta: Any) -> None:
         array = self._tensor._array
         if delta.shape != array.shape:
             raise InvalidArgumentError(
@@ -315,26 +308,29 @@ class Variable(Convertible, Operators):
         else:
             delta = beside(wrap(delta), self._tensor)._array
             scope = select((wrap(array), wrap(delta))).scope()
-        with scope:  # not in place: another thread may be taking a snapshot
-            return self._assigned(function(array, delta), read_value)
+        with scope:
+            self._replace(function(array, delta))
 
     def exclusive(self) -> np.ndarray | None:
-        """The buffer, if nobody but this variable can see it: then it may be changed in place."""
+        """The buffer, if nobody but this variable can see it: a thread that is `alone` may write over it, with `WRITING`."""
         tensor = self._tensor
         array = tensor._array
         # Held by: the variable, the local name and the call; the tensor, the local name and the call.
-        alone = type(tensor) is Tensor and sys.getrefcount(tensor) == 3 and sys.getrefcount(array) == 3
-        return array if alone and array.base is None and array.flags.writeable else None
+        unseen = type(tensor) is Tensor and sys.getrefcount(tensor) == 3 and sys.getrefcount(array) == 3
+        return array if unseen and array.base is None and array.flags.carray else None
 
-    def _assigned(self, array: Any, read_value: bool) -> Any:
+    def _replace(self, array: Any) -> None:
         present = self._tensor
         if type(array) is not np.ndarray or type(present) is not Tensor:  # a variable stays on its device
             array = beside(wrap(array), present)._array
         if array is not present._array:
             self._put(array)
+
+    def _answer(self, read_value: bool) -> Any:
+        """What an assignment returns: this counts as a read (A4.2)."""
         if not read_value:
             return None
-        self._operand()  # returning the value counts as a read (A4.2)
+        self._operand()
         return self
 
     # Sparse updates
@@ -350,14 +346,19 @@ class Variable(Convertible, Operators):
 
     def _changed(self, change: str, index: tuple, value: Any) -> Variable:
         """Assign the old value, changed at an index; where that is out of range and traced, nothing changes."""
-        array = self._tensor._array
-        with select((wrap(array), wrap(value))).scope():
-            if type(array) is np.ndarray:
-                array = array.copy()
-                _CHANGES[change](array, index, value)
-            else:
-                array = getattr(array.at[index], change)(value)
-        return self._assigned(array, True)
+
+        def changed() -> None:
+            array = self._tensor._array
+            with select((wrap(array), wrap(value))).scope():
+                if type(array) is np.ndarray:
+                    array = array.copy()
+                    _CHANGES[change](array, index, value)
+                else:
+                    array = getattr(array.at[index], change)(value)
+            self._replace(array)
+
+        self.atomically(changed)
+        return self._answer(True)
 
     def _check_range(self, indices: np.ndarray, length: int) -> None:
         bad = np.argwhere((indices < 0) | (indices >= length)) if type(indices) is np.ndarray else np.empty(0)
@@ -485,7 +486,7 @@ class Variable(Convertible, Operators):
         return other
 
     def __reduce__(self) -> tuple:
-        array = self._tensor._host().copy()
+        array = self.snapshot()._host().copy()
         parts = (type(self), array, self._trainable, self._name, self._static)
         return _rebuild, (*parts, self._constraint, self.synchronization, self.aggregation)
 

@@ -248,7 +248,8 @@ class Function:
                 if program.holds and snapshot is None and current() is None:
                     result = program.step(call.tensors, draws)
                 else:
-                    result = self._compiled(program, call, program.snapshot(snapshot, draws), snapshot is None)
+                    with program.lock:
+                        result = self._compiled(program, call, program.snapshot(snapshot, draws), snapshot is None)
             except MoreSteps as more:
                 self._bounds[key], result = more.bounds, _AGAIN
             except Violated:

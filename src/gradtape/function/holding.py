@@ -11,7 +11,6 @@ values that they have, and ends with one assignment, so that there is no moment 
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +19,11 @@ import numpy as np
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.values import dtypes
+from gradtape.values.sharing import new_lock
 from gradtape.values.tensor import Tensor, wrap
 
-LOCK = threading.RLock()
-"""Nobody reads a held variable, and no other program takes one, while a program runs on it."""
+LOCK = new_lock()
+"""Nobody reads a held variable, assigns one that some program assigns, or takes one, while a program runs on it."""
 
 _cell: Any = Variable.__dict__["_tensor"]
 ordinary: Callable[[Variable], Tensor] = _cell.__get__
@@ -42,11 +42,14 @@ def settled(variable: Variable) -> Tensor:
 
 def settle_to(variable: Variable, tensor: Tensor) -> None:
     """Make an ordinary variable of it, which holds this tensor."""
-    with LOCK:
+
+    def settle() -> None:
         _cell.__set__(variable, tensor)
         if is_held(variable):  # then, so that there is no moment without a value
             variable._held.touched = True
             variable.__class__ = type(variable)._settled  # type: ignore[attr-defined]
+
+    variable.atomically(settle)
 
 
 def has_value(variable: Variable) -> bool:
@@ -95,6 +98,8 @@ class Holder:
         self._value = value  # the attribute of a held variable that gives its value
         self._places = {v._key: i for i, v in enumerate(variables)}
         self._read: dict[Any, Tensor] = {}  # the tensors that were made out of ``arrays``
+        for variable in variables:
+            variable.assign_under(LOCK)
 
     # Reading
 

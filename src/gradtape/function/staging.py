@@ -186,6 +186,8 @@ class Program:
         for piece in filter(None, (self.forward, self.backward)):
             compile_at_first_run(piece, getattr(body, "__name__", "a function"))
         self.stateful = bool(self.assigned or self.constant)
+        # From when a call reads its variables to when it assigns them; not while the user's Python may be called.
+        self.lock: Any = LOCK if self.assigned and not self.forward.effects else nullcontext()
         names = [("variable", v._key) for v in self.assigned]
         read, donated = ([name in part for name in names] for part in (self.forward.names, self.forward.donated))
         self.holder = Holder(self.assigned, read, donated, VALUE)

@@ -6,7 +6,8 @@ A rule is written once, as array code that names a buffer for every result::
 
 On NumPy ``xp`` is `numpy` itself and the last argument its ``out`` (for `maximum` a keyword): the update happens in place,
 without temporaries. Elsewhere (`functional`) the buffer is ignored and the returned values are what counts. In place is
-safe because `writable` copies a buffer first if anybody but its variable can see it.
+safe because `writable` copies a buffer first if anybody but its variable can see it; and where several threads read values,
+`changed` works on copies, which then take the places of the old values at once (`values.sharing`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from gradtape.optimizers import functional, gradients, on_device, schedules
 from gradtape.optimizers.gradients import Rows
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible
+from gradtape.values.sharing import WRITING, alone
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
@@ -47,12 +51,45 @@ single = np.float32
 
 
 def writable(variable: Variable) -> np.ndarray:
-    """The variable's buffer for a change in place; a copy takes its place if somebody else can see it."""
+    """The variable's buffer for a change in place, while `WRITING` is held and this thread is alone.
+
+    A copy takes its place if somebody else can see it.
+    """
     buffer = variable.exclusive()
     if buffer is None:
         buffer = np.array(variable._tensor._array, order="C")
         variable._put(buffer)
     return buffer
+
+
+def changed(change: Callable, *variables: Variable, ours: bool = True) -> None:
+    """Call ``change`` with the buffers of variables, which it writes over: all that others see is before or after it.
+
+    No update of the first variable by another thread is lost. ``ours``: no code of the user's runs in it, so that it may
+    hold a lock; otherwise it is called again if somebody has assigned a variable meanwhile.
+    """
+    with WRITING if ours else nullcontext():
+        if ours and alone():
+            change(*map(writable, variables))
+            return
+    first, replaced = variables[0], partial(_replaced, change, variables)
+    while not (first.atomically(replaced) if ours else replaced()):
+        pass
+
+
+def _replaced(change: Callable, variables: tuple[Variable, ...]) -> bool:
+    """Change copies, and put them in the places of the old values, unless those have been replaced by now."""
+    before = [variable.snapshot() for variable in variables]
+    buffers = [np.array(tensor._array, order="C") for tensor in before]
+    change(*buffers)
+
+    def replace() -> bool:
+        unchanged = all(variable._tensor is tensor for variable, tensor in zip(variables, before))
+        for variable, buffer in zip(variables, buffers if unchanged else ()):
+            variable._put(buffer)
+        return unchanged
+
+    return variables[0].atomically(replace)
 
 
 class Optimizer:
@@ -110,6 +147,7 @@ class Optimizer:
         self._averages: list[Variable] = []
         self._accumulators: list[Variable] = []
         self._updates_tensors = type(self).update_step is not Optimizer.update_step  # a rule written for Keras
+        self._is_ours = type(self).update.__module__.startswith(__package__ + ".")
         self._iterations = self.add_variable((), dtype="int64", name="iteration")
         self._learning_rate = self._tracked_rate(learning_rate)
 
@@ -337,11 +375,10 @@ class Optimizer:
             with NUMPY.scope():  # inf and nan are legitimate results here
                 self._apply(work)
         iterations = self._iterations
-        counter = iterations.exclusive()
-        if counter is None:
-            iterations.assign_add(1)
+        if type(iterations._tensor) is Tensor:
+            changed(_count, iterations)
         else:
-            counter[()] = counter.item() + 1
+            iterations.assign_add(1)
         return iterations
 
     def apply(self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None) -> None:
@@ -405,7 +442,7 @@ class Optimizer:
         if self._has_options():
             work = self._prepared(work, lr)
         if self._updates_tensors:
-            self._update_tensors(work)
+            self._update_tensors(work, lr)
         elif work:
             self._update(work, lr)
         if self.use_ema:
@@ -423,14 +460,34 @@ class Optimizer:
         step = self._steps() + 1
         self._begin(step)
         coefficients = [self._cast_coefficients(dtype, lr, step) for dtype in self._dtypes]
+        with WRITING:
+            if self._is_ours and alone():
+                self._update_in_place(work, coefficients, lr)
+                return
+        for g, variable, (_, _, index, scratch, slots) in work:
+            new = partial(self._update_buffers, g, variable, coefficients[index], len(scratch or ()), lr)
+            changed(new, variable, *slots, ours=self._is_ours)
+
+    def _update_in_place(self, work: list, coefficients: list, lr: Any) -> None:
         update = self.update
+        if self.weight_decay is not None:
+            for _, variable, _ in work:
+                self._decay(variable, lr, writable(variable))
         for g, variable, (_, _, index, scratch, slots) in work:
             if scratch is None:
-                self._update_large(g, variable, coefficients[index], slots)
+                self._update_large(g, coefficients[index], writable(variable), *map(writable, slots))
             elif slots:
                 update(np, coefficients[index], scratch, g, writable(variable), *map(writable, slots))
             else:
                 update(np, coefficients[index], scratch, g, writable(variable))
+
+    def _update_buffers(self, g: Any, variable: Variable, k: tuple, scratch: int, lr: Any, *buffers: np.ndarray) -> None:
+        """The same for one variable, apart from where others can see it."""
+        self._decay(variable, lr, buffers[0])
+        if scratch:
+            self.update(np, k, tuple(np.empty((scratch, *g.shape), g.dtype)), g, *buffers)
+        else:
+            self._update_large(g, k, *buffers)
 
     def _cast_coefficients(self, dtype: np.dtype, lr: Any, step: int) -> tuple:
         # 0-d arrays: a ufunc takes half as long with them as with Python numbers, and they keep the variable's dtype.
@@ -439,9 +496,8 @@ class Optimizer:
 
         return tuple(map(cast, self.coefficients(np, cast(lr), step, cast)))
 
-    def _update_large(self, g: Any, variable: Variable, k: tuple, slots: tuple) -> None:
+    def _update_large(self, g: Any, k: tuple, *buffers: np.ndarray) -> None:
         """In blocks of elements; or, for the gradient of a gather, the rows that it touches."""
-        buffers = [_contiguous(v) for v in (variable, *slots)]
         if type(g) is Rows:
             parts = [buffer[g.indices] for buffer in buffers]
             scratch = tuple(np.empty((self.scratch, *g.values.shape), g.values.dtype))
@@ -455,7 +511,9 @@ class Optimizer:
             parts = [array[start : start + BLOCK] for array in flat]
             self.update(np, k, tuple(s[: parts[0].size] for s in scratch), *parts)
 
-    def _update_tensors(self, work: list) -> None:
+    def _update_tensors(self, work: list, rate: Any) -> None:
+        for _, variable, _ in work if self.weight_decay is not None else ():
+            changed(partial(self._decay, variable, rate), variable)
         with suspended():
             lr = self.learning_rate
             for g, variable, _ in work:
@@ -464,7 +522,7 @@ class Optimizer:
     # Options
 
     def _prepared(self, work: list, lr: Any) -> list:
-        """Unscale, accumulate and clip the gradients, decay the weights; empty if this step only accumulates."""
+        """Unscale, accumulate and clip the gradients; empty if this step only accumulates."""
         arrays = [g for g, _, _ in work]
         if self.loss_scale_factor is not None:
             arrays = [g / np.asarray(self.loss_scale_factor, g.dtype) for g in arrays]
@@ -473,25 +531,25 @@ class Optimizer:
             if not arrays:
                 return []
         arrays = gradients.clipped(arrays, self.clipnorm, self.global_clipnorm, self.clipvalue)
-        if self.weight_decay is not None:
-            for _, variable, _ in work:
-                if self._decays(variable):
-                    p = writable(variable)
-                    p -= p * np.asarray(single(self.weight_decay), p.dtype) * np.asarray(lr, p.dtype)
         return [(g, variable, entry) for g, (_, variable, entry) in zip(arrays, work)]
 
     def _accumulate(self, arrays: list, variables: list[Variable]) -> list:
         steps: Any = self.gradient_accumulation_steps
         accumulators = {v._key: a for v, a in zip(self._trainable, self._accumulators)}
-        sums = [writable(accumulators[v._key]) for v in variables]
-        if (self._iterations._tensor._array.item() + 1) % steps:
-            for total, g in zip(sums, arrays):
-                total += g
-            return []
-        means = [np.asarray((total + g) / np.asarray(steps, g.dtype)) for total, g in zip(sums, arrays)]
-        for accumulator in self._accumulators:
-            writable(accumulator)[...] = 0
-        return means
+        due = (self._iterations.snapshot()._array.item() + 1) % steps == 0
+        means: dict[Any, np.ndarray] = {}
+
+        def add(g: np.ndarray, key: Any, total: np.ndarray) -> None:
+            total += g
+            if due:
+                means[key] = np.asarray(total / np.asarray(steps, g.dtype))
+                total[...] = 0
+
+        for variable, g in zip(variables, arrays):
+            changed(partial(add, g, variable._key), accumulators.pop(variable._key))
+        for accumulator in accumulators.values() if due else ():  # of variables without a gradient this time
+            changed(_clear, accumulator)
+        return [means[variable._key] for variable in variables] if due else []
 
     def exclude_from_weight_decay(self, var_list: Iterable[Variable] | None = None, var_names: Any = None) -> None:
         """Leave variables out of weight decay: these, and those whose name contains one of ``var_names`` (patterns)."""
@@ -504,19 +562,27 @@ class Optimizer:
         variables, pattern = self._undecayed
         return all(v is not variable for v in variables) and not (pattern and re.search(pattern, variable.name))
 
+    def _decay(self, variable: Variable, lr: Any, p: np.ndarray) -> None:
+        if self.weight_decay is not None and self._decays(variable):
+            p -= p * np.asarray(single(self.weight_decay), p.dtype) * np.asarray(lr, p.dtype)
+
     def _average(self) -> None:
         step = self._steps()
-        for variable, average in zip(self._trainable, self._averages):
-            array, mean = variable._tensor._array, writable(average)
+
+        def average_in(array: np.ndarray, mean: np.ndarray) -> None:
             momentum = np.asarray(self.ema_momentum if step else 0, array.dtype)
             mean[...] = momentum * mean + (np.asarray(1, array.dtype) - momentum) * array
+
+        for variable, average in zip(self._trainable, self._averages):
+            changed(partial(average_in, variable.snapshot()._array), average)
         if self.ema_overwrite_frequency and (step + 1) % self.ema_overwrite_frequency == 0:
             self._overwrite_with_average(self._trainable)
 
     def _overwrite_with_average(self, variables: list[Variable]) -> None:
         averages = {v._key: a for v, a in zip(self._trainable, self._averages)}
         for variable in variables:
-            variable._put(averages[variable._key]._tensor._array.copy())
+            mean = averages[variable._key].snapshot()
+            variable.assign(wrap(mean._array.copy()), read_value=False)
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
         """With ``use_ema``: put the averages into the variables."""
@@ -596,12 +662,12 @@ class Optimizer:
         return f"<{type(self).__name__} {self.name!r}: {len(self._trainable)} variables, {int(self._iterations)} iterations>"
 
 
-def _contiguous(variable: Variable) -> np.ndarray:
-    buffer = writable(variable)
-    if not buffer.flags.c_contiguous:
-        buffer = np.array(buffer, order="C")
-        variable._put(buffer)
-    return buffer
+def _count(counter: np.ndarray) -> None:
+    counter[()] = counter.item() + 1
+
+
+def _clear(buffer: np.ndarray) -> None:
+    buffer[...] = 0
 
 
 def _unique_name(class_name: str) -> str:

@@ -9,6 +9,7 @@ from numpy import asarray, multiply, subtract
 
 from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer, single, writable
+from gradtape.values.sharing import WRITING, alone
 from gradtape.values.tensor import Tensor
 
 
@@ -47,14 +48,22 @@ class SGD(Optimizer):
         return (lr, cast(single(self.momentum))) if self.momentum else (lr, lr)
 
     def _update(self, work: list, lr: Any) -> None:
-        if self.momentum or len(self._dtypes) > 1:
-            return super()._update(work, lr)
+        if self.momentum or len(self._dtypes) > 1 or self.weight_decay is not None or not self._is_ours:
+            super()._update(work, lr)
+            return
+        with WRITING:
+            in_place = alone()
+            if in_place:
+                self._descend(work, asarray(lr, self._dtypes[0]))
+        if not in_place:
+            super()._update(work, lr)
+
+    def _descend(self, work: list, lr: Any) -> None:
         # Plain descent is two ufunc calls, 0.6 µs: anything around them shows. So `update` and `Variable.exclusive` stand
         # here without their calls. Held by: the variable, the local name and the call; the tensor, the name and the call.
-        lr = asarray(lr, self._dtypes[0])
         for g, variable, (_, _, _, scratch, _) in work:
             if scratch is None:
-                self._update_large(g, variable, (lr, lr), ())
+                self._update_large(g, (lr, lr), writable(variable))
                 continue
             tensor = variable._tensor
             p = tensor._array

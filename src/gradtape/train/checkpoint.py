@@ -149,7 +149,7 @@ def snapshot(root: Any) -> tuple[dict[str, np.ndarray], list[dict]]:
         value = node.value
         about: dict[str, Any] = {"path": node.path, "kind": objects.kind(value)}
         if isinstance(value, Variable):
-            arrays[node.key] = value._tensor._host()
+            arrays[node.key] = value.snapshot()._host()
             about |= {"tensor": node.key, "name": value.name.removesuffix(":0"), "trainable": value.trainable}
         elif objects.has_state(value):
             about["state"] = objects.pack(value._state(), node.path + objects.STATE, arrays)
