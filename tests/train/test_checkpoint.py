@@ -156,7 +156,7 @@ def test_the_names_are_tensorflow_s(prefix):
 def test_there_is_nothing_to_execute_in_a_checkpoint(prefix, tmp_path):
     path = saved(prefix, model=Linear())
     assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "ckpt-1.index.json", "ckpt-1.safetensors"]
-    assert json.loads((tmp_path / "ckpt-1.index.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "ckpt-1.index.json").read_text())["format"] == 2
     assert path == prefix + "-1"
 
 

@@ -195,7 +195,8 @@ def test_models_saved_before_there_were_gradients(tmp_path):
     module.cube = tf.function(lambda x: x**3, input_signature=[tf.TensorSpec([])])
     tf.saved_model.save(module, tmp_path)
     path = tmp_path / "saved_model.json"
-    about = json.loads(path.read_text())
+    about = {**json.loads(path.read_text()), "format": 1}
+    del about["crc32"]
     for program in about["functions"][0]["programs"]:
         del program["gradient"], program["no gradient"]
     path.write_text(json.dumps(about))

@@ -1,7 +1,7 @@
 """Checkpoints that TensorFlow wrote, read without TensorFlow: ``prefix.index`` and ``prefix.data-00000-of-00001``.
 
 The index is a sorted table (LevelDB's format, uncompressed) from names to places in the data files; one of the tensors is a
-protocol buffer with the tree of objects. Checksums are not verified.
+protocol buffer with the tree of objects. Blocks of the table, and tensors, have checksums.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from gradtape.errors import DataLossError, UnimplementedError, message
 from gradtape.ops.decoding import NAMES
 from gradtape.ops.text import string_array
 from gradtape.ops.wire import Reader, fields_of
+from gradtape.train.crc32c import crc32c, mask
 from gradtape.train.objects import VALUE
 from gradtape.values import dtypes
 
 INDEX = ".index"
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _FOOTER, _MAGIC = 48, 0xDB4775248B80FB57
+_DAMAGED = (LookupError, ValueError, TypeError)  # what reading something else as a table or a protocol buffer raises
 
 
 class Bundle:
@@ -31,16 +33,22 @@ class Bundle:
         self.entries: dict[str, dict] = {}
         self._places: dict[str, dict[int, Any]] = {}
         self._shards = 1
+        self._verified: set[str] = set()
         try:
             with open(prefix + INDEX, "rb") as file:
                 for name, value in _table(file.read()):
-                    self._add(name.decode(), _fields(value))
-        except (IndexError, KeyError, ValueError) as error:
-            text = f"Unable to read the checkpoint index {prefix + INDEX}: {error}"
-            raise DataLossError(
-                message(text, received=f"{prefix!r}", expected="a checkpoint as TensorFlow writes it, whole")
-            ) from error
-        self.objects: list[dict] = self._objects() if _GRAPH in self._places else [{"path": ""}]
+                    self._add(name.decode("utf-8", "surrogateescape"), _fields(value))
+        except _DAMAGED as error:
+            raise self._damaged("index", prefix + INDEX, error) from error
+        try:
+            self.objects: list[dict] = self._objects() if _GRAPH in self._places else [{"path": ""}]
+        except _DAMAGED as error:
+            raise self._damaged("data", self._file(self._places[_GRAPH]), error) from error
+
+    def _damaged(self, what: str, path: str, why: Any) -> DataLossError:
+        text = f"Unable to read the checkpoint {what} {path}: {why}"
+        expected, fix = "a checkpoint as TensorFlow writes it, whole", "copy it again, or restore an earlier one"
+        return DataLossError(message(text, received=f"{path!r}", expected=expected, fix=fix))
 
     def _add(self, name: str, fields: dict[int, Any]) -> None:
         if not name:
@@ -59,26 +67,41 @@ class Bundle:
         if 7 in place:
             text = f"{name} was saved in slices, which are not read here."
             raise UnimplementedError(message(text, received=self.prefix, fix="save it again from a model on one device"))
-        data = self._bytes(place)
-        dtype = dtypes.as_dtype(entry["dtype"])
-        if dtype is dtypes.string:
+        data = self._bytes(name)
+        if entry["dtype"] == "string":
             return _strings(data, entry["shape"])
-        return np.frombuffer(data, dtype.numpy).reshape(entry["shape"]).copy()
+        return np.frombuffer(data, dtypes.as_dtype(entry["dtype"]).numpy).reshape(entry["shape"]).copy()
 
-    def _bytes(self, place: dict[int, Any]) -> bytes:
-        path = f"{self.prefix}.data-{place.get(3, 0):05d}-of-{self._shards:05d}"
+    def verify(self) -> None:
+        """Compare the checksums of what has not been read: damage is found before anything is restored."""
+        for name in self._places.keys() - self._verified if len(self._verified) < len(self._places) else ():
+            if 7 not in self._places[name]:
+                self._bytes(name)
+            self._verified.add(name)
+
+    def _file(self, place: dict[int, Any]) -> str:
+        return f"{self.prefix}.data-{place.get(3, 0):05d}-of-{self._shards:05d}"
+
+    def _bytes(self, name: str) -> bytes:
+        """What is stored for a tensor, as it was written."""
+        place = self._places[name]
+        path, size = self._file(place), place.get(5, 0)
         try:
             with open(path, "rb") as file:
                 file.seek(place.get(4, 0))
-                data = file.read(place.get(5, 0))
+                data = file.read(size)
         except OSError as error:
-            text = f"Unable to read the checkpoint data {path}: {error}"
-            raise DataLossError(message(text, received=f"{path!r}", expected="the data file beside the index")) from error
-        if len(data) != place.get(5, 0):
-            text = f"Unable to read the checkpoint data {path}: it is shorter than its index says"
-            raise DataLossError(
-                message(text, received=f"{len(data)} bytes", expected=f"{place.get(5, 0)}", fix="copy the data file again")
-            )
+            raise self._damaged("data", path, error) from error
+        if len(data) != size:
+            raise self._damaged("data", path, f"it has {len(data)} bytes of {size} where its index says that {name} is")
+        stored = int.from_bytes(place.get(6, b""), "little")
+        try:
+            summed = _summed(data, self.entries[name]) if self.entries[name]["dtype"] == "string" else data
+        except _DAMAGED as error:
+            raise self._damaged("data", path, f"{name}: {error}") from error
+        if mask(crc32c(summed)) != stored:
+            raise self._damaged("data", path, f"Checksum does not match: stored {stored} for tensor {name}")
+        self._verified.add(name)
         return data
 
     def _objects(self) -> list[dict]:
@@ -109,12 +132,23 @@ def _repeated(data: bytes) -> dict[int, list]:
     return found
 
 
+def _lengths(read: Reader, shape: list[int]) -> list[int]:
+    """The lengths of the strings of a tensor, which come first; a checksum of four bytes follows, then all texts."""
+    return [read.varint() for _ in range(int(np.prod(shape, dtype=np.int64)))]
+
+
 def _strings(data: bytes, shape: list[int]) -> np.ndarray:
-    """All lengths, a checksum of four bytes, all texts."""
     read = Reader(data)
-    lengths = [read.varint() for _ in range(int(np.prod(shape, dtype=np.int64)))]
+    lengths = _lengths(read, shape)
     read.take(4)
     return string_array([read.take(length) for length in lengths], tuple(shape))
+
+
+def _summed(data: bytes, entry: dict) -> bytes:
+    """What the checksum of a tensor of strings is of: the lengths with four bytes each, or eight, and what follows them."""
+    read = Reader(data)
+    lengths = _lengths(read, entry["shape"])
+    return b"".join(n.to_bytes(4 if n < 2**32 else 8, "little") for n in lengths) + data[read.position :]
 
 
 def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -128,10 +162,15 @@ def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(data: bytes, handle: Reader) -> bytes:
+    """A block; behind it stand a byte, how it is compressed, and the checksum of both."""
     start, size = handle.varint(), handle.varint()
-    if data[start + size] != 0:
+    end = start + size + 1
+    block, stored = data[start:end], int.from_bytes(data[end : end + 4], "little")
+    if len(block) != size + 1 or mask(crc32c(block)) != stored:
+        raise ValueError(f"Checksum does not match: block at {start}")
+    if block[-1] != 0:
         raise ValueError("it is compressed")
-    return data[start : start + size]
+    return block[:-1]
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:

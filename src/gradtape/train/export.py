@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable
 from types import MappingProxyType
@@ -57,13 +56,13 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: SaveOptions
         programs.add_signatures(signatures)
     programs.add_functions([node.value for node in objects.collect(obj)])
     nodes = objects.collect(obj)  # now that no function makes a variable any more
-    about = {"format": files.FORMAT, "class": objects.kind(obj), "variables": VARIABLES.replace(os.sep, "/")}
+    about: dict[str, Any] = {"class": objects.kind(obj), "variables": VARIABLES.replace(os.sep, "/")}
     about |= programs.described(nodes)
     arrays, saved = snapshot(obj)
     programs.write(folder)
     files.write(os.path.join(folder, VARIABLES), arrays, saved)
     about["index"] = _digest(folder)
-    files.write_text(os.path.join(folder, MODEL), json.dumps(about))
+    files.write_json(os.path.join(folder, MODEL), about)
     programs.tidy(folder)
 
 
@@ -140,7 +139,7 @@ def load(export_dir: Any, tags: Any = None, options: LoadOptions | None = None) 
             )
         )
     expected = "what tf.saved_model.save wrote, whole"
-    about = files.read_text(os.path.join(folder, MODEL), "saved model", expected)
+    about = files.read_json(os.path.join(folder, MODEL), "saved model", expected)
     index = files.Index(os.path.join(folder, VARIABLES))
     if about.get("index") not in (None, _digest(folder)):
         text = "The variables of the saved model are not those that its programs were saved with."

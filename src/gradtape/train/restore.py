@@ -89,6 +89,7 @@ class Restoration:
         try:
             visited, matched = self._match(pairs)
             assignments = [self._assignment(number, value) for number, value in matched]
+            self.index.verify()  # the rest too: what the program makes later relies on it
         except BaseException:
             self.number_of, self.live = before
             self.leftovers.expected = True  # the error says more
