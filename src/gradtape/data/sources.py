@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import gzip
 import os
@@ -25,7 +26,7 @@ from gradtape.data.cursor import (
     RowCursor,
     packer,
 )
-from gradtape.errors import InvalidArgumentError, NotFoundError, message, shown
+from gradtape.errors import DataLossError, InvalidArgumentError, NotFoundError, message, shown
 from gradtape.ops.ragged import RaggedTensor
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor, string_scalar
@@ -219,8 +220,20 @@ def file_names(value: Any) -> list[str]:
     return [text.decode() for text in tensor._host().ravel().tolist()]
 
 
-def opened(name: str, compression: str | None) -> BinaryIO:
+@contextlib.contextmanager
+def opened(name: str, compression: str | None) -> Iterator[BinaryIO]:
     """A file for reading, decompressed."""
+    try:
+        with _opened(name, compression) as file:
+            yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        text = f"Unable to decompress {name}: {error}"
+        raise DataLossError(
+            message(text, received=f"{name!r}", expected=f"a {compression} file, whole", fix="copy or write it again")
+        ) from error
+
+
+def _opened(name: str, compression: str | None) -> BinaryIO:
     kind = (compression or "").upper()
     if kind not in ("", "GZIP", "ZLIB"):
         raise InvalidArgumentError(message(f"Unsupported compression_type: {compression}.", expected="'', 'GZIP' or 'ZLIB'"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradtape.data.cursor import packer
+from gradtape.errors import DataLossError, message
 from gradtape.values import dtypes, nest
 from gradtape.values.tensor import Tensor, wrap
 
@@ -39,15 +41,32 @@ def save(file: Path, elements: list) -> None:
 
 def load(file: Path, structure: Any = None) -> list:
     """The elements of a file, arranged like ``structure``; without one, in tuples and dicts as they were saved."""
-    with np.load(file, allow_pickle=False) as archive:
-        description = json.loads(archive[_DESCRIPTION].tobytes())
-        template = _template(description["structure"]) if structure is None else structure
+    try:
+        own, count, columns = _read(file)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # there is hardly a kind that a damaged archive cannot raise
+        text = f"Unable to read the saved elements {file}: {error}"
+        expected = "a file that Dataset.save or Dataset.cache wrote, whole"
+        fix = "copy it again, or delete it and let it be written anew"
+        raise DataLossError(message(text, received=f"{str(file)!r}", expected=expected, fix=fix)) from error
+    template = own if structure is None else structure
+    pack = packer(template)
+    return [pack(list(leaves)) for leaves in zip(*columns)] if columns else [template] * count
+
+
+def _read(file: Path) -> tuple[Any, int, list[list[Tensor]]]:
+    """The structure of the elements, their number, and each of their parts in all of them."""
+    with zipfile.ZipFile(file) as archive:
+        if damaged := archive.testzip():  # before anything is made of lengths that may be wrong
+            raise ValueError(f"the checksum of {damaged} does not match")
+    with np.load(file, allow_pickle=False) as parts:
+        description = json.loads(parts[_DESCRIPTION].tobytes())
         columns = [
-            _decoded(archive[f"data{position}"], archive[f"shapes{position}"], dtypes.as_dtype(dtype))
+            _decoded(parts[f"data{position}"], parts[f"shapes{position}"], dtypes.as_dtype(dtype))
             for position, dtype in enumerate(description["dtypes"])
         ]
-    pack = packer(template)
-    return [pack(list(leaves)) for leaves in zip(*columns)] if columns else [template] * description["count"]
+    return _template(description["structure"]), description["count"], columns
 
 
 def _encoded(column: tuple[Tensor, ...]) -> dict[str, np.ndarray]:

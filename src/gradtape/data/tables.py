@@ -54,7 +54,7 @@ class _Column:
                 )
             return self.default
         if self.dtype is dtypes.string:
-            return wrap(string_scalar(text.encode()))
+            return wrap(string_scalar(text.encode("utf-8", "surrogateescape")))
         try:
             return wrap(np.asarray(self.dtype.numpy.type(text)))
         except (ValueError, OverflowError):
@@ -69,12 +69,20 @@ class _Column:
 
 
 def _rows(name: str, compression: str | None, header: bool, delimiter: str, quoted: bool) -> Iterator[list[str]]:
-    with sources.opened(name, compression) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+    """The fields of the lines of a file; bytes that are no UTF-8 stay what they are."""
+    with (
+        sources.opened(name, compression) as file,
+        io.TextIOWrapper(file, "utf-8", errors="surrogateescape", newline="") as text,
+    ):
         reader = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
         rows = (row for row in reader if row)
-        if header:
-            next(rows, None)
-        yield from rows
+        try:
+            if header:
+                next(rows, None)
+            yield from rows
+        except csv.Error as error:
+            at = f"line {reader.line_num}"
+            raise InvalidArgumentError(message(f"{name}: {error}", received=at, expected="lines of fields")) from error
 
 
 class CsvDataset(Dataset):
@@ -191,7 +199,7 @@ def _inferred(
             next(rows, None)
         for row in rows:
             for column, position in enumerate(selected):
-                if row[position] not in ("", missing):
+                if position < len(row) and row[position] not in ("", missing):
                     found[column] = max(_rank(row[position]), found[column] or 0)
             seen += 1
             if limit is not None and seen >= limit:

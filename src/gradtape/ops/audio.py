@@ -36,7 +36,7 @@ def decode_wav(contents: Any, desired_channels: Any = -1, desired_samples: Any =
         samples = samples[:, np.minimum(np.arange(channels), samples.shape[1] - 1)]
     if count >= 0:
         samples = np.pad(samples[:count], ((0, max(count - len(samples), 0)), (0, 0)))
-    return DecodeWav(wrap(samples.astype(np.float32) / _SCALE), wrap(np.array(rate, np.int32)))
+    return DecodeWav(wrap(samples.astype(np.float32) / _SCALE), wrap(np.array(rate, np.uint32).view(np.int32)))
 
 
 def _invalid(text: str, label: str = "DecodeWav", **details: str) -> InvalidArgumentError:

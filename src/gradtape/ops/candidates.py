@@ -130,8 +130,13 @@ def unigrams(
 
 def read_weights(vocab_file: str) -> list[float]:
     """The last of the comma-separated fields of each line."""
-    with open(vocab_file, encoding="utf-8") as lines:
-        return [float(line.rsplit(",", 1)[-1]) for line in lines if line.strip()]
+    with open(vocab_file, "rb") as lines:
+        fields = [line.rsplit(b",", 1)[-1].strip() for line in lines if line.strip()]
+    try:
+        return [float(field) for field in fields]
+    except ValueError as error:
+        text = f"{vocab_file}: {error}"
+        raise InvalidArgumentError(message(text, expected="lines that end with a comma and a weight")) from None
 
 
 def every(true_classes: Any, num_true: Any, num_sampled: Any) -> Candidates:

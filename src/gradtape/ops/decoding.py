@@ -282,7 +282,7 @@ def parsed(value: Any, dtype: Any) -> Tensor:
         own = dtypes.as_dtype(NAMES[next(content for field, content in fields if field == _DTYPE)])
         shape = [dict(fields_of(d)).get(1, 0) for f, s in fields if f == _SHAPE for g, d in fields_of(s) if g == 2]
         array = _content(fields, own, shape)
-    except (IndexError, KeyError, StopIteration, ValueError, TypeError):
+    except (LookupError, StopIteration, ValueError, TypeError, ArithmeticError, MemoryError):
         code = base64.b64encode(data).decode()
         text = f"Could not parse `serialized` as TensorProto, base64: {code} [Op:ParseTensor]"
         raise InvalidArgumentError(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import warnings
+import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from gradtape.errors import InternalError, InvalidArgumentError, dims, message
+from gradtape.errors import InternalError, InvalidArgumentError, OpError, dims, message
 from gradtape.ops.arguments import integer, integers
 from gradtape.ops.image_color import convert_image_dtype
 from gradtape.values import dtypes
@@ -63,15 +66,37 @@ def _opened(data: bytes, label: str) -> Any:
         raise InvalidArgumentError(
             message(text, received=f"{len(data)} bytes: {data[:12]!r}", expected="the bytes of a PNG, JPEG, GIF or BMP file")
         )
-    try:
+    pillow = _pillow()
+    with _reading(data, label):
+        if found == "PNG":
+            _check_png(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _pillow().open(io.BytesIO(data), formats=[found])
-    except (OSError, SyntaxError, ValueError) as error:
-        raise _damaged(found, data, label) from error
+            return pillow.open(io.BytesIO(data), formats=[found])
 
 
-def _damaged(found: str, data: bytes, label: str) -> InvalidArgumentError:
+@contextlib.contextmanager
+def _reading(data: bytes, label: str) -> Iterator[None]:
+    """Refuse a file that Pillow cannot make sense of. There is hardly a kind of exception that one has not made it raise."""
+    try:
+        yield
+    except (OpError, MemoryError):
+        raise
+    except Exception as error:
+        raise _damaged(_format(data) or "image", data, label, error) from error
+
+
+def _check_png(data: bytes) -> None:
+    """Compare the checksums of the chunks: Pillow does not read those of the pixels."""
+    at, kind = 8, b""
+    while at + 12 <= len(data) and kind != b"IEND":
+        end, kind = at + 8 + int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        if len(data) >= end + 4 and zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
+            raise ValueError(f"the checksum of {kind!r} does not match")
+        at = end + 4
+
+
+def _damaged(found: str, data: bytes, label: str, reason: Any = None) -> InvalidArgumentError:
     if found == "JPEG":
         text = "jpeg::Uncompress failed. Invalid JPEG data or crop window."
     else:
@@ -79,17 +104,15 @@ def _damaged(found: str, data: bytes, label: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         message(
             f"{text} [Op:{label}]",
-            why="the file is cut off or damaged",
+            why="the file is cut off or damaged" if reason is None else f"it is cut off or damaged: {reason}",
             fix="write the file again; PIL.Image.open(path).verify() tells whether it is whole",
         )
     )
 
 
 def _loaded(image: Any, data: bytes, label: str) -> None:
-    try:
+    with _reading(data, label):
         image.load()
-    except (OSError, SyntaxError, ValueError) as error:
-        raise _damaged(_format(data) or "image", data, label) from error
 
 
 def _channel_count(channels: Any, label: str) -> int:
@@ -217,7 +240,7 @@ def decode_jpeg(
     if number == 1 or reduction > 1:
         image.draft("L" if number == 1 else image.mode, tuple(max(1, n // reduction) for n in image.size))
     if try_recover_truncated:
-        _load_truncated(image)
+        _load_truncated(image, data, label)
     _loaded(image, data, label)
     if image.size != size:  # the decoder halves no further than to the size asked for
         image = image.reduce(next(k for k in _RATIOS if tuple(-(-n // k) for n in image.size) == size))
@@ -225,14 +248,14 @@ def decode_jpeg(
     return wrap(pixels if crop_window is None else _cropped(pixels, crop_window, data, label))
 
 
-def _load_truncated(image: Any) -> None:
+def _load_truncated(image: Any, data: bytes, label: str) -> None:
     """Decode what is there of a file that was cut off; the rest is grey."""
     from PIL import ImageFile
 
     before = ImageFile.LOAD_TRUNCATED_IMAGES
     ImageFile.LOAD_TRUNCATED_IMAGES = True
     try:
-        image.load()
+        _loaded(image, data, label)
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = before
 
@@ -267,13 +290,11 @@ def decode_gif(contents: Any) -> Tensor:
 def _frames(data: bytes, label: str) -> np.ndarray:
     image = _opened(data, label)
     frames = []
-    try:
+    with _reading(data, label):
         for i in range(getattr(image, "n_frames", 1)):
             image.seek(i)
             frames.append(np.asarray(image.convert("RGB")))
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise _damaged(_format(data) or "image", data, label) from error
-    return np.stack(frames)
+        return np.stack(frames)
 
 
 def decode_image(
@@ -330,7 +351,6 @@ def _png(pixels: np.ndarray, compression: int) -> bytes:
 def _deep_png(pixels: np.ndarray, compression: int) -> bytes:
     """A PNG of 16 bits per channel, its rows unfiltered."""
     import struct
-    import zlib
 
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -196,7 +196,7 @@ class TextFileInitializer(_Initializer):
     def _pairs(self) -> tuple[Any, Any]:
         path = files.path_of(self._file)
         whole: Any = files.read_file(path)._host()[()]
-        lines = whole.decode().splitlines()
+        lines = whole.splitlines()  # of bytes: they need not be UTF-8, and a form feed ends no line
         if self._size is not None and len(lines) < self._size:
             words = f"Invalid vocab_size in {path}: expected {self._size} but got {len(lines)}"
             raise InvalidArgumentError(message(words, received=f"{len(lines)} lines", fix=f"vocab_size={len(lines)}"))
@@ -209,21 +209,21 @@ class TextFileInitializer(_Initializer):
             values = [number + self._offset for number in values]
         return keys, values
 
-    def _part(self, path: str, number: int, line: str, at: int, dtype: dtypes.DType) -> Any:
+    def _part(self, path: str, number: int, line: bytes, at: int, dtype: dtypes.DType) -> Any:
         if at == TextFileIndex.LINE_NUMBER:
             return number
-        parts = line.split(self._delimiter)
+        parts, shown = line.split(self._delimiter.encode()), line.decode(errors="replace")
         if at >= len(parts):
-            words = f"Invalid number of columns in {path} line {number} ({line}) : expected at least {at + 1} got {len(parts)}"
-            raise InvalidArgumentError(message(words, received=f"{line!r}", expected=f"columns parted by {self._delimiter!r}"))
+            words = f"Invalid number of columns in {path} line {number} ({shown}) : expected at least {at + 1} got {len(parts)}"
+            raise InvalidArgumentError(message(words, received=f"{shown!r}", expected=f"columns parted by {self._delimiter!r}"))
         field = line if at == TextFileIndex.WHOLE_LINE else parts[at]
         if dtype is dtypes.string:
             return field
         try:
             return int(field) if dtype.is_integer else float(field)
         except ValueError:
-            words = f"Field {field} in line {number} is not a valid {dtype.name}."
-            raise InvalidArgumentError(message(words, received=f"{line!r}", expected=f"a number in column {at}")) from None
+            words = f"Field {field.decode(errors='replace')} in line {number} is not a valid {dtype.name}."
+            raise InvalidArgumentError(message(words, received=f"{shown!r}", expected=f"a number in column {at}")) from None
 
 
 class StaticVocabularyTable(_Lookup):

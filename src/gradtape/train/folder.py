@@ -40,23 +40,46 @@ def _quoted(path: str, folder: str) -> str:
     return '"' + text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") + '"'
 
 
-_LINE = re.compile(r'(\w+):\s*("(?:[^"\\]|\\.)*"|\S+)\s*')
+_LINE = re.compile(r'(\w+):\s*("(?:[^"\\]|\\.)*"|\S+)')
+_KINDS: dict[str, Callable] = {
+    "model_checkpoint_path": ast.literal_eval, "all_model_checkpoint_paths": ast.literal_eval,
+    "all_model_checkpoint_timestamps": float, "last_preserved_timestamp": float,
+}  # fmt: skip
 
 
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
     """What the file ``checkpoint`` of a folder says, with paths that include the folder; None if there is no such file."""
     folder = os.fsdecode(checkpoint_dir)
+    path = os.path.join(folder, latest_filename or "checkpoint")
     try:
-        with open(os.path.join(folder, latest_filename or "checkpoint"), encoding="utf-8") as file:
-            lines = [_LINE.fullmatch(line) for line in file if line.strip()]
+        with open(path, "rb") as file:
+            text = file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    try:
+        lines = (line.strip() for line in text.decode().split("\n"))
+        return _state(folder, [_parsed(line) for line in lines if line and not line.startswith("#")])
+    except (ValueError, SyntaxError) as error:  # as if there were none, a run would begin anew, and write over the others
+        fix = f"delete it, or write the name of a checkpoint there into it: {next(iter(_KINDS))}: \"ckpt-3\""
+        raise files.damaged("state of checkpoints", path, error, "the file that tf.train.Checkpoint.save wrote", fix) from error
+
+
+def _parsed(line: str) -> tuple[str, Any]:
+    """The name and the value of a line."""
+    match = _LINE.fullmatch(line)
+    if match is None or match[1] not in _KINDS:
+        raise ValueError(f"a line reads {line!r}")
+    value = _KINDS[match[1]](match[2])
+    if type(value) is not (float if _KINDS[match[1]] is float else str):
+        raise ValueError(f"a line reads {line!r}")
+    return match[1], value
+
+
+def _state(folder: str, lines: list[tuple[str, Any]]) -> CheckpointState | None:
     found = CheckpointState()
-    for line in filter(None, lines):
-        name, value = line[1], ast.literal_eval(line[2])
-        if isinstance(value, str):
-            value = os.path.join(folder, value)
-        if isinstance(getattr(found, name, None), list):
+    for name, value in lines:
+        value = os.path.join(folder, value) if isinstance(value, str) else value
+        if isinstance(getattr(found, name), list):
             getattr(found, name).append(value)
         else:
             setattr(found, name, value)

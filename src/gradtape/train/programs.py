@@ -205,6 +205,8 @@ def _read(folder: str, about: dict, build: Build) -> Saved:
     except FileNotFoundError:
         text = f"The program {about['function']} of the saved model is missing."
         raise NotFoundError(message(text, received=path, fix="save the model again, or copy its whole folder")) from None
+    except OSError as error:
+        raise files.damaged("program", path, error, "a file that tf.saved_model.save wrote", "copy it again") from error
     if not about["file"].startswith(hashlib.sha256(blob).hexdigest()[:24]):
         text = f"The program {about['function']} of the saved model is damaged."
         raise DataLossError(message(text, received=f"{path}, {len(blob)} bytes", fix="save the model again"))
