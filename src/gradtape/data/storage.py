@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from gradtape.data.cursor import packer
 from gradtape.errors import DataLossError, message
+from gradtape.ops.files import check_archive
 from gradtape.values import dtypes, nest
 from gradtape.values.tensor import Tensor, wrap
 
@@ -57,9 +57,7 @@ def load(file: Path, structure: Any = None) -> list:
 
 def _read(file: Path) -> tuple[Any, int, list[list[Tensor]]]:
     """The structure of the elements, their number, and each of their parts in all of them."""
-    with zipfile.ZipFile(file) as archive:
-        if damaged := archive.testzip():  # before anything is made of lengths that may be wrong
-            raise ValueError(f"the checksum of {damaged} does not match")
+    check_archive(file)  # before anything is made of lengths that may be wrong
     with np.load(file, allow_pickle=False) as parts:
         description = json.loads(parts[_DESCRIPTION].tobytes())
         columns = [

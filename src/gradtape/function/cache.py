@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from gradtape.core.callsite import logger
@@ -24,6 +26,36 @@ _OPTIONS = {  # jax's defaults leave out what compiles in less than a second
 _lock = threading.RLock()
 
 
+class _Checked:
+    """jax's folder of programs, with a checksum at the end of each: what is damaged there is compiled again, and never run.
+
+    Of jax's own only the compression may have one: zlib has, zstd has not.
+    """
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    @property
+    def _path(self) -> Any:
+        return self._cache._path
+
+    def get(self, key: str) -> bytes | None:
+        value = self._cache.get(key)
+        if value is None or value[-4:] == _checksum(value[:-4]):
+            return value and value[:-4]
+        logger.warning("tf.function: a program in %s is damaged, and is compiled again: %s", self._path, key)
+        for path in Path(self._path).glob(f"{key}-*"):  # jax writes over nothing that is there
+            path.unlink(missing_ok=True)
+        return None
+
+    def put(self, key: str, value: bytes) -> None:
+        self._cache.put(key, value + _checksum(value))
+
+
+def _checksum(value: bytes) -> bytes:
+    return zlib.crc32(value).to_bytes(4, "little")
+
+
 @contextlib.contextmanager
 def _kept() -> Iterator[None]:
     """While inside, jax looks for programs in our folder, and writes new ones there."""
@@ -31,7 +63,7 @@ def _kept() -> Iterator[None]:
         yield
         return
     import jax
-    from jax.experimental.compilation_cache import compilation_cache
+    from jax._src import compilation_cache  # what is public of it takes a folder, and nothing that reads one
 
     options = {**_OPTIONS, "jax_compilation_cache_dir": settings.compile_cache}
     with _lock:
@@ -40,6 +72,9 @@ def _kept() -> Iterator[None]:
             for name, value in options.items():
                 jax.config.update(name, value)
             compilation_cache.reset_cache()  # jax opens its folder once, and would stay with it
+            compilation_cache._initialize_cache()
+            if compilation_cache._cache is not None:
+                compilation_cache._cache = _Checked(compilation_cache._cache)  # type: ignore[assignment]
             yield
         finally:
             for name, value in before.items():

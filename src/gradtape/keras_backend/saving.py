@@ -22,6 +22,7 @@ from keras.src.saving.keras_saveable import KerasSaveable
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import DataLossError, InvalidArgumentError, OpError, message
 from gradtape.ops.execution import init_scope
+from gradtape.ops.files import check_archive
 from gradtape.values.dtypes import DType
 from gradtape.values.shape import TensorShape
 
@@ -117,9 +118,7 @@ def _check_archive(path: str) -> None:
         )
         raise _both(DataLossError, ValueError)(text)
     try:
-        with zipfile.ZipFile(path) as archive:
-            if (wrong := archive.testzip()) is not None:
-                raise zipfile.BadZipFile(f"Bad CRC-32 for file {wrong!r}")
+        check_archive(path)
     except Exception as error:  # there is hardly a kind that a damaged archive cannot raise
         raise _both(DataLossError, zipfile.BadZipFile)(_damaged(path, error)) from error
 

@@ -102,6 +102,22 @@ def matching_files(pattern: Any) -> Tensor:
     return wrap(string_array([os.fsencode(path) for path in found], (len(found),)))
 
 
+def check_archive(path: Any) -> None:
+    """Read all of a zip file, and raise if a checksum does not match, or if it has other than the entries that it counts."""
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive:
+        wrong, count = archive.testzip(), len(archive.infolist())
+    if wrong is not None:
+        raise zipfile.BadZipFile(f"Bad CRC-32 for file {wrong!r}")
+    with open(path, "rb") as file:
+        file.seek(-22, os.SEEK_END)
+        end = file.read()
+    noted = int.from_bytes(end[10:12], "little")
+    if end.startswith(b"PK\5\6") and count != noted < 0xFFFF:  # else it has a comment, or more files
+        raise zipfile.BadZipFile(f"{count} files of {noted}")  # a length that is too large hides the entries behind it
+
+
 # Files that stay open
 
 
