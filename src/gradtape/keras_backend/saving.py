@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 import sys
-import traceback
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -20,9 +18,8 @@ from keras.src.saving import saving_api, saving_lib, serialization_lib
 from keras.src.saving.keras_saveable import KerasSaveable
 
 from gradtape.core.variable import Variable, variable_of
-from gradtape.errors import DataLossError, InvalidArgumentError, OpError, message
+from gradtape.keras_backend import checksums
 from gradtape.ops.execution import init_scope
-from gradtape.ops.files import check_archive
 from gradtape.values.dtypes import DType
 from gradtape.values.shape import TensorShape
 
@@ -37,7 +34,9 @@ _IN_CONFIGS = types.SimpleNamespace(
 def install() -> None:
     """Put the functions here into Keras, once all of it is imported."""
     for name, function in {
-        "load_weights": _all_or_nothing(_checked(saving_api.load_weights, 1)), "load_model": _checked(saving_api.load_model, 0),
+        "load_weights": _all_or_nothing(checksums.checked(saving_api.load_weights)),
+        "load_model": checksums.checked(saving_api.load_model),
+        "save_weights": checksums.adding(saving_api.save_weights), "save_model": checksums.adding(saving_api.save_model),
     }.items():  # fmt: skip
         for module in (saving_api, sys.modules["keras.saving"], sys.modules["keras.models"]):
             if hasattr(module, name):
@@ -78,70 +77,6 @@ def _with_copies(model: Any) -> dict[Any, list[Variable]]:
         if hasattr(layer, "finalize_state")
     }
     return {layer: variables for layer, variables in own.items() if variables or layer.variables}
-
-
-def _checked(load: Callable, position: int) -> Callable:
-    """With an error of ours for a damaged file, which is the argument at this position or has the name ``filepath``."""
-
-    @functools.wraps(load)
-    def loading(*args: Any, **kwargs: Any) -> Any:
-        given = kwargs.get("filepath", args[position] if len(args) > position else None)
-        path = os.fspath(given) if isinstance(given, (str, os.PathLike)) else ""
-        if path.endswith(".keras") and os.path.isfile(path):
-            _check_archive(path)
-        try:
-            return load(*args, **kwargs)
-        except (OpError, FileNotFoundError, PermissionError, ImportError):
-            raise
-        except Exception as error:
-            if not path.endswith(_HDF5):
-                raise
-            raise _unreadable(path, error) from error
-
-    return loading
-
-
-_HDF5 = (".h5", ".hdf5", ".weights.json")
-_AGAIN = "save the model again, or load an earlier file"
-
-
-def _check_archive(path: str) -> None:
-    """Compare all checksums of a `.keras` file: what HDF5 reads here and there in it, nobody would compare."""
-    zipfile = saving_api.zipfile
-    if not zipfile.is_zipfile(path):
-        size = os.path.getsize(path)
-        text = message(
-            f"The file {path} is not a `.keras` zip file.",
-            received=f"{size} bytes that end without a table of contents" if size else "an empty file",
-            why="it is damaged, or writing or copying it was broken off",
-            fix=_AGAIN,
-        )
-        raise _both(DataLossError, ValueError)(text)
-    try:
-        check_archive(path)
-    except Exception as error:  # there is hardly a kind that a damaged archive cannot raise
-        raise _both(DataLossError, zipfile.BadZipFile)(_damaged(path, error)) from error
-
-
-def _damaged(path: str, why: Any) -> str:
-    text = f"Unable to read the model in {path}: {why}"
-    return message(text, received=f"{path!r}", expected="a file that Keras saved, whole", fix=_AGAIN)
-
-
-def _unreadable(path: str, error: Exception) -> Exception:
-    """The error for an HDF5 file. Whether it is damaged, or another model's, only HDF5 itself may notice."""
-    kinds = (ValueError, TypeError, LookupError, AttributeError, RuntimeError, OSError, Exception)
-    kind = next(kind for kind in kinds if isinstance(error, kind))
-    last = list(traceback.walk_tb(error.__traceback__))[-1][0]
-    if "h5py" in last.f_code.co_filename:
-        return _both(DataLossError, kind)(_damaged(path, error))
-    return _both(InvalidArgumentError, kind)(str(error))
-
-
-@functools.cache
-def _both(ours: type[OpError], theirs: type[Exception]) -> type[OpError]:
-    """An error of ours that is caught as well where Keras's own is expected."""
-    return type(ours.__name__, (ours, theirs), {"__module__": __name__})
 
 
 # Checkpoints
