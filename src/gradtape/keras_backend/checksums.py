@@ -54,10 +54,10 @@ def checked(load: Callable) -> Callable:
         path = find(args, kwargs)
         if path.endswith(".keras") and os.path.isfile(path):
             _check_archive(path)
-        for part in _files(path):
-            if os.path.isfile(part):
-                _check_hdf5(part)
         try:
+            for part in _files(path):
+                if os.path.isfile(part):
+                    _check_hdf5(part)
             return load(*args, **kwargs)
         except (OpError, FileNotFoundError, PermissionError, ImportError):
             raise
@@ -114,6 +114,10 @@ def _check_hdf5(path: str) -> None:
     if not marked and os.path.getsize(path):
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             _check_heaps(path, data)
+        import h5py
+
+        with h5py.File(path, "r") as opened:
+            _check_types(path, opened, h5py)
 
 
 def _marked(path: str) -> bytes:
@@ -152,6 +156,26 @@ def _is_heap(data: Any, at: int) -> bool:
             return False
         place += step
     return place <= end <= len(data)
+
+
+def _check_types(path: str, opened: Any, h5py: Any) -> None:
+    """Refuse attributes that Keras does not write: what HDF5 takes for lists of any length may end the process."""
+    room = os.path.getsize(path)
+
+    def check(part: Any, name: str, is_packed: bool = False) -> None:
+        kind, count = part.get_type(), part.get_space().get_simple_extent_npoints()
+        if kind.get_class() == h5py.h5t.VLEN or (count * kind.get_size() > room and not is_packed):
+            raise _both(DataLossError, OSError)(_damaged(path, f"{name!r} is not of a kind or a size that Keras writes"))
+
+    def visit(name: str, found: Any) -> None:
+        for attribute in found.attrs:
+            check(found.attrs.get_id(attribute), f"{name}.{attribute}")
+        if isinstance(found, h5py.Dataset):  # what is compressed, or was never written, has less room than it needs
+            plan = found.id.get_create_plist()
+            check(found.id, name, bool(plan.get_nfilters()) or plan.get_layout() != h5py.h5d.CONTIGUOUS)
+
+    visit("", opened)
+    opened.visititems(visit)
 
 
 # Errors

@@ -72,7 +72,10 @@ def _opened(data: bytes, label: str) -> Any:
             _check_png(data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return pillow.open(io.BytesIO(data), formats=[found])
+            image = pillow.open(io.BytesIO(data), formats=[found])
+        if found == "BMP":
+            _check_bmp(image, data)
+        return image
 
 
 @contextlib.contextmanager
@@ -94,6 +97,13 @@ def _check_png(data: bytes) -> None:
         if len(data) >= end + 4 and zlib.crc32(data[at + 4 : end]) != int.from_bytes(data[end : end + 4], "big"):
             raise ValueError(f"the checksum of {kind!r} does not match")
         at = end + 4
+
+
+def _check_bmp(image: Any, data: bytes) -> None:
+    """Compare the pixels that are promised with those that are there, before there is memory for them."""
+    for codec, (_, top, _, bottom), start, layout in image.tile:
+        if codec == "raw" and start + (bottom - top - 1) * layout[1] > len(data):
+            raise ValueError(f"{image.height} rows in {len(data)} bytes")
 
 
 def _damaged(found: str, data: bytes, label: str, reason: Any = None) -> InvalidArgumentError:
