@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import shutil
@@ -120,6 +121,11 @@ def _network(seed: int) -> Any:
     return keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="first"), keras.layers.Dense(1, name="last")])
 
 
+@functools.cache
+def _empty() -> Any:
+    return _network(2)
+
+
 def write_keras(folder: Path) -> None:
     _network(1).save(folder / "model.keras")
 
@@ -133,7 +139,9 @@ def write_h5(folder: Path) -> None:
 
 
 def read_h5(folder: Path) -> Any:
-    network = _network(2)
+    network = _empty()
+    for variable in network.variables:
+        variable.assign(np.zeros(variable.shape))
     before = frozen(network.variables)
     try:
         network.load_weights(folder / "model.weights.h5")
@@ -253,7 +261,7 @@ def _image(kind: str, decode: Callable, **options: Any) -> tuple[Callable, Calla
         from PIL import Image
 
         file, image = io.BytesIO(), Image.fromarray(_picture())
-        image.save(file, kind, **options, **({"append_images": [Image.fromarray(255 - _picture())]} if options else {}))
+        image.save(file, kind, **options, append_images=[Image.fromarray(255 - _picture())] if kind == "GIF" else [])
         (folder / "image").write_bytes(file.getvalue())
 
     def read(folder: Path) -> Any:

@@ -164,7 +164,8 @@ def _check_types(path: str, opened: Any, h5py: Any) -> None:
 
     def check(part: Any, name: str, is_packed: bool = False) -> None:
         kind, count = part.get_type(), part.get_space().get_simple_extent_npoints()
-        if kind.get_class() == h5py.h5t.VLEN or (count * kind.get_size() > room and not is_packed):
+        fits = is_packed or 0 <= count * kind.get_size() <= room  # HDF5 counts in 63 bits, and below 0 beyond them
+        if kind.get_class() == h5py.h5t.VLEN or not fits:
             raise _both(DataLossError, OSError)(_damaged(path, f"{name!r} is not of a kind or a size that Keras writes"))
 
     def visit(name: str, found: Any) -> None:
