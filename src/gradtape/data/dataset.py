@@ -15,6 +15,7 @@ import numpy as np
 
 from gradtape.core.context import suspended
 from gradtape.data import functional, nested, ordering, sources, storage, structure, threads
+from gradtape.data.bindings import bound
 from gradtape.data.cursor import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Pass, Seeds, Unprobed
 from gradtape.data.options import Options
 from gradtape.errors import InvalidArgumentError, OutOfRangeError, message, shown
@@ -30,10 +31,11 @@ _CYCLE = 16  # open datasets of an interleave that does not say: fixed, so that 
 
 
 def _callable(function: Any, what: str = "func") -> Callable:
+    """A user's function, with its names as they are bound now."""
     if not callable(function):
         text = f"Argument `{what}` must be a callable. Received {what}={function!r} (of type {type(function)})"
         raise ValueError(message(text, fix="a function: lambda element: …"))
-    return function
+    return bound(function)
 
 
 def _positive(value: Any, text: str) -> int:
@@ -345,7 +347,7 @@ class Dataset(structure.Opaque):
             fixed = _positive(window_size, "Window size must be greater than zero.")
             size: Callable[[Any], int] = lambda key: fixed
         else:
-            chosen = window_size_func
+            chosen = _callable(window_size_func)
             size = lambda key: int(chosen(key))
         return self._then(nested.GroupByWindow(self._node, _callable(key_func), _callable(reduce_func), size, Dataset))
 
@@ -364,9 +366,10 @@ class Dataset(structure.Opaque):
                 )
             )
         boundaries, sizes = [int(b) for b in bucket_boundaries], [int(s) for s in bucket_batch_sizes]
+        length_of = _callable(element_length_func)
 
         def bucket(*element: Any) -> Any:
-            return np.searchsorted(boundaries, int(element_length_func(*element)), side="right")
+            return np.searchsorted(boundaries, int(length_of(*element)), side="right")
 
         def combine(key: Tensor, group: Dataset) -> Dataset:
             size = sizes[int(key)]
@@ -385,9 +388,9 @@ class Dataset(structure.Opaque):
 
     def reduce(self, initial_state: Any, reduce_func: Callable, name: str | None = None) -> Any:
         """The last ``state = reduce_func(state, element)``."""
-        state = structure.normalize(initial_state)
+        state, step = structure.normalize(initial_state), _callable(reduce_func)
         for element in self:
-            following = structure.normalize(reduce_func(state, element))
+            following = structure.normalize(step(state, element))
             if len(nest.flatten(following)) != len(nest.flatten(state)):
                 raise InvalidArgumentError(
                     message(

@@ -176,6 +176,11 @@ class Function:
         bound._reads, bound._instance = python_function, reference
         return reference, bound
 
+    def _with_bindings(self, bound: Callable[[Callable], Callable]) -> Function:
+        """This function and its programs, but what it traces or runs as it is written is ``bound`` of the Python function."""
+        python_function = bound(self._python)
+        return self if python_function is self._python else _Rebound(self, python_function, bound(self._reads))
+
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -375,6 +380,16 @@ class Function:
         return program.derivative
 
 
+class _Rebound(Function):
+    """A function with other bindings of its names, which shares all else with the one that it comes from."""
+
+    def __init__(self, origin: Function, python_function: Callable, reads: Callable) -> None:
+        self.__dict__.update(vars(origin), _origin=origin, _python=python_function, _reads=reads)
+
+    _called = property(lambda self: self._origin._called, lambda self, value: setattr(self._origin, "_called", value))
+    _traces = property(lambda self: self._origin._traces, lambda self, value: setattr(self._origin, "_traces", value))
+
+
 def _key(call: Call) -> Any:
     """By what a program is known: the types of its arguments, and the tapes around the call."""
     return call.key, bool(thread.recorders) and (True, safety(thread.recorders))
@@ -405,6 +420,11 @@ class Method:
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """What a call with these arguments would do now; as `Function.explain`."""
         return self._bound.explain(*args, **kwargs)
+
+    def _with_bindings(self, bound: Callable[[Callable], Callable]) -> Method:
+        """This method, as `Function._with_bindings`."""
+        function = self._bound._with_bindings(bound)
+        return self if function is self._bound else Method(self.__self__, function)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._bound, name)
