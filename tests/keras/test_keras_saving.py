@@ -267,6 +267,36 @@ def test_checkpoint_before_anything_is_built(how, tmp_path):
     status.assert_consumed()
 
 
+def test_checkpoint_of_lists_that_grow_later(tmp_path):
+    class Parts(keras.Model):
+        def __init__(self, count):
+            super().__init__()
+            self.rows, self.named, self.nested = [], {}, [[]]
+            for n in range(count):
+                self.add(n)
+
+        def add(self, n):
+            self.rows.append(keras.layers.Dense(2))
+            self.named[str(n)] = keras.layers.Dense(2)
+            self.nested[0] += [keras.layers.Dense(2)]
+
+        def layers_of(self, n):
+            return self.rows[n], self.named[str(n)], self.nested[0][n]
+
+    def built(model, n):
+        for layer in model.layers_of(n):
+            layer.build((None, 2))
+        return [layer.kernel.numpy() for layer in model.layers_of(n)]
+
+    saved, other = Parts(2), Parts(0)
+    kernels = [built(saved, n) for n in range(2)]
+    status = tf.train.Checkpoint(model=other).read(tf.train.Checkpoint(model=saved).write(tmp_path / "ckpt"))
+    for n in range(2):
+        other.add(n)
+        assert same(built(other, n), kernels[n])  # before the model is called
+    status.assert_consumed()
+
+
 def test_checkpoint_of_another_shape_changes_nothing(tmp_path):
     model, other = (keras.Sequential([keras.Input((2,)), keras.layers.Dense(units)]) for units in (3, 4))
     path = tf.train.Checkpoint(model=model).write(tmp_path / "ckpt")

@@ -16,10 +16,12 @@ from keras.src.legacy.saving import json_utils
 from keras.src.ops.operation import Operation
 from keras.src.saving import saving_api, saving_lib, serialization_lib
 from keras.src.saving.keras_saveable import KerasSaveable
+from keras.src.utils import tracking
 
 from gradtape.core.variable import Variable, variable_of
 from gradtape.keras_backend import checksums
 from gradtape.ops.execution import init_scope
+from gradtape.train import growing
 from gradtape.values.dtypes import DType
 from gradtape.values.shape import TensorShape
 
@@ -44,6 +46,8 @@ def install() -> None:
     serialization_lib.tf = json_utils.tf = _IN_CONFIGS
     KerasSaveable._deferred = None  # a restored checkpoint that waits for variables not made yet
     KerasSaveable._checkpoint_children = _children
+    for kind in (tracking.TrackedList, tracking.TrackedDict, tracking.TrackedOrderedDict):
+        growing.teach(kind)  # what a model makes of lists and dictionaries among its attributes
     Operation._post_build = tell  # called when a layer has been built
 
 

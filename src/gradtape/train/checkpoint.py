@@ -85,6 +85,9 @@ class Checkpoint:
         if self._deferred is not None:
             self._deferred(self, name)
 
+    def _owners(self) -> tuple[Any, ...]:
+        return (self,) if self._root is None else (*objects.owners(self._root), self)
+
     def _checkpoint_children(self) -> dict[str, Any]:
         own = {name: value for name, value in vars(self).items() if name not in self._own}
         counter = {} if self._save_counter is None else {COUNTER: self._save_counter}

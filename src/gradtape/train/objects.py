@@ -19,6 +19,7 @@ from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.ops.module import Module
 from gradtape.optimizers.base import Optimizer
+from gradtape.train.growing import plain
 from gradtape.values.convert import string_scalar
 from gradtape.values.tensor import Tensor
 
@@ -26,6 +27,7 @@ ATTRIBUTES = "/.ATTRIBUTES/"
 VALUE, STATE = ATTRIBUTES + "VARIABLE_VALUE", ATTRIBUTES + "STATE"
 SLOT = "/.OPTIMIZER_SLOT/"
 _CODE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+_CONTAINERS = (list, tuple, Mapping)
 _OPAQUE = (*_CODE, str, bytes, Tensor, np.ndarray)
 
 
@@ -59,9 +61,19 @@ def is_trackable(value: Any) -> bool:
     return any(map(_is_known, getattr(value, "__dict__", {}).values()))
 
 
+def is_container(value: Any) -> bool:
+    """Whether a checkpoint names what is in this value by place or key."""
+    return isinstance(value, _CONTAINERS)
+
+
+def can_be_followed(value: Any) -> bool:
+    """Whether a checkpoint follows this value when it is restored: a container too that has nothing to save yet."""
+    return is_trackable(value) or is_container(value)
+
+
 def can_be_named(value: Any) -> bool:
     """Whether it may be given to a checkpoint by name: containers and objects too that have nothing to save yet."""
-    return is_trackable(value) or isinstance(value, (list, tuple, Mapping)) or _is_plain(value)
+    return can_be_followed(value) or _is_plain(value)
 
 
 def _is_plain(value: Any) -> bool:
@@ -84,15 +96,29 @@ def children(value: Any) -> dict[str, Any]:
         found = {**found, **{name: part for name, part in untracked(value).items() if name not in found}}
     elif isinstance(value, Optimizer):
         found = _optimizer_variables(value)
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        found = dict(zip(value._fields, value))
-    elif isinstance(value, (list, tuple)):
-        found = {str(n): part for n, part in enumerate(value)}
-    elif isinstance(value, Mapping):
-        found = _string_keys(value)
+    elif is_container(value):
+        found = named(value)
     else:
         found = getattr(value, "__dict__", {})
-    return {name: variable_of(part) for name, part in found.items() if is_trackable(part)}
+    return {name: variable_of(plain(part)) for name, part in found.items() if is_trackable(part)}
+
+
+def containers(value: Any) -> dict[str, Any]:
+    """Lists, tuples and dictionaries that stand directly below an object, those too that have nothing to save yet."""
+    parts = {name: part for holder in holders(value) for name, part in named(holder).items()}
+    return {name: plain(part) for name, part in parts.items() if is_container(part)}
+
+
+def owners(value: Any) -> tuple[Any, ...]:
+    """The objects whose parts are those of a value: a checkpoint has the parts of its root, too."""
+    return value._owners() if hasattr(type(value), "_owners") else (value,)
+
+
+def holders(value: Any) -> list[Any]:
+    """What holds the parts of an object: a list or a dictionary itself, otherwise the dictionaries of attributes."""
+    if is_container(value):
+        return [plain(value)]
+    return [] if has_value(value) else [vars(owner) for owner in owners(value) if _is_plain(owner)]
 
 
 def untracked(value: Any) -> dict[str, Any]:
@@ -105,6 +131,13 @@ def _has_ours(part: Any) -> bool:
     if isinstance(part, Mapping):
         part = list(part.values())
     return any(map(_has_ours, part)) if isinstance(part, (list, tuple)) else isinstance(part, (Variable, Module))
+
+
+def named(container: Any) -> dict[str, Any]:
+    """The parts of a container by local name."""
+    if isinstance(container, Mapping):
+        return _string_keys(container)
+    return dict(zip(getattr(container, "_fields", map(str, range(len(container)))), container))
 
 
 def _string_keys(mapping: Mapping) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Restoring: match the objects of a program with those in a checkpoint, check them all, then assign.
 
 Objects are matched from the root by the names of attributes, not by the names of variables. What the program has not made
-yet is restored when it is made: a `Module` and an optimizer tell (through ``_deferred``) when they get something new.
+yet is restored when it is made: a `Module` and an optimizer tell (through ``_deferred``) when they get something new. Lists and
+dictionaries that lack something are replaced by such that tell, until they have it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.ops.execution import init_scope
 from gradtape.optimizers.base import Optimizer
-from gradtape.train import objects
+from gradtape.train import growing, objects
 from gradtape.train.objects import Node
 from gradtape.values import dtypes
 from gradtape.values.tensor import wrap
@@ -36,9 +37,23 @@ class Deferred:
         if attribute is None:
             self.restoration.restore([(self.number, owner)])
             return
-        child = self.restoration.index.objects[self.number].get("children", {}).get(attribute)
-        if child is not None and objects.is_trackable(getattr(owner, attribute)):
-            self.restoration.restore([(child, variable_of(getattr(owner, attribute)))])
+        child = self.restoration.below(self.number).get(attribute)
+        if child is None:
+            return
+        value = growing.plain(getattr(owner, attribute))
+        if objects.can_be_followed(value):
+            self.restoration.restore([(child, variable_of(value))])
+            self.restoration.stand_in(self.number, owner)
+
+    def attached(self, parts: list[tuple[str, Any]]) -> None:
+        """These were put into a container under these names. What has its values already may have been moved: it is left."""
+        below, known = self.restoration.below(self.number), self.restoration.number_of
+        named = [(below[name], variable_of(growing.plain(part))) for name, part in parts if name in below]
+        fresh = [(n, part) for n, part in named if id(part) not in known and objects.can_be_followed(part)]
+        if fresh:
+            self.restoration.restore(fresh)
+            for owner in self.restoration.live.get(self.number, ()):
+                self.restoration.stand_in(self.number, owner)
 
     def __reduce__(self) -> tuple:
         return type(None), ()
@@ -68,6 +83,38 @@ class _Leftovers:
             )
 
 
+class _StandIn:
+    """Where something stands for a container that lacks parts, and those in it that tell when they get them."""
+
+    def __init__(self, holder: Any, new: Any, old: Any, waiting: list[Any]) -> None:
+        self.holder, self.new, self.old, self.waiting = holder, new, _without(old), waiting
+        self.asked = [one._deferred for one in waiting]
+
+    def ended(self, restoration: Restoration) -> bool:
+        """Whether nothing is lacking any more, or another restoration has taken over; then everything is as before."""
+        now = [one._deferred for one in self.waiting]
+        if any(a is not b and a is not None for a, b in zip(now, self.asked)):
+            return True
+        if any(restoration.lacks(deferred.number) for deferred in self.asked):
+            return None in now
+        for one in self.waiting:
+            one._deferred = None
+        growing.replace(self.holder, self.new, self.old)
+        return True
+
+
+def _without(part: Any) -> Any:
+    """A container with nothing in it that stands for something else."""
+    if not isinstance(part, tuple):
+        return growing.plain(part)
+    found = list(map(_without, part))
+    return part if all(a is b for a, b in zip(found, part)) else _remade(part, found)
+
+
+def _remade(part: tuple, parts: list[Any]) -> tuple:
+    return type(part)(*parts) if hasattr(part, "_fields") else type(part)(parts)
+
+
 class Restoration:
     """One reading of one checkpoint: which of its objects have found theirs in the program."""
 
@@ -76,6 +123,7 @@ class Restoration:
         self.root = root
         self.number_of: dict[int, int] = {}  # of a live object, by id
         self.live: dict[int, list[Any]] = {}  # by number; more than one where the program split what was shared
+        self.stand_ins: list[_StandIn] = []
         self.leftovers = _Leftovers(index)
         weakref.finalize(self, self.leftovers)
         index.open()  # now: what waits is served even if the checkpoint is deleted meanwhile
@@ -100,6 +148,7 @@ class Restoration:
         self.leftovers.resolved.update(self.live)
         for number, value in visited:
             self._wait(number, value)
+        self.stand_ins = [each for each in self.stand_ins if not each.ended(self)]
 
     def _match(self, pending: list[tuple[int, Any]]) -> tuple[list, list]:
         """The pairs of a saved and a live object below these; and of them those that were not matched before."""
@@ -112,9 +161,8 @@ class Restoration:
             visited[number, id(value)] = number, value
             if self._is_new(number, value):
                 matched.append((number, value))
-            below = objects.children(value)
-            saved = self.index.objects[number].get("children", {})
-            pending.extend((child, below[name]) for name, child in saved.items() if name in below)
+            below = {**objects.containers(value), **objects.children(value)}
+            pending.extend((child, below[name]) for name, child in self.below(number).items() if name in below)
         for number, value in visited.values():
             if isinstance(value, Optimizer):  # last: a slot is found through its variable
                 slots = self._slots(self.index.objects[number], value)
@@ -177,14 +225,59 @@ class Restoration:
             return lambda: value._restore(state)
         return lambda: None
 
+    # Waiting
+
+    def below(self, number: int) -> dict[str, int]:
+        """The numbers of what stood directly below an object when it was saved, by local name."""
+        return self.index.objects[number].get("children", {})
+
+    def lacks(self, number: int, seen: frozenset[int] = frozenset()) -> bool:
+        """Whether something has not been found yet that stood below an object, or in a container there."""
+        slots = (slot["object"] for slot in self.index.objects[number].get("slots", ()))
+        inner = [n for n in self.below(number).values() if n not in seen]
+        if any(n not in self.live for n in (*inner, *slots)):
+            return True
+        containers = (n for n in inner if objects.is_container(self.live[n][0]))
+        return any(self.lacks(n, seen | {number}) for n in containers)
+
     def _wait(self, number: int, value: Any) -> None:
-        """Ask a module or an optimizer to say when it gets what it lacks."""
-        saved = self.index.objects[number]
-        below = [*saved.get("children", {}).values(), *(slot["object"] for slot in saved.get("slots", ()))]
-        waiting = Deferred(self, number) if any(n not in self.live for n in below) else None
-        for owner in (value, getattr(value, "_root", None)):  # a checkpoint's root has the same children as the checkpoint
+        """Ask an object to say when it gets what it lacks."""
+        waiting = Deferred(self, number) if self.lacks(number) else None
+        for owner in objects.owners(value):
             if hasattr(type(owner), "_deferred"):
                 owner.__dict__["_deferred"] = waiting
+        self.stand_in(number, value)
+
+    def stand_in(self, number: int, value: Any) -> None:
+        """Lists and dictionaries cannot say so: what can takes the places of those below an object that lack something."""
+        below = self.below(number)
+        for holder in [] if isinstance(value, tuple) else objects.holders(value):
+            for name, part in objects.named(holder).items():
+                if name in below and objects.is_container(part):
+                    new, waiting = self._standing(below[name], part)
+                    if waiting and not any(each.holder is holder and each.new is new for each in self.stand_ins):
+                        growing.replace(holder, part, new)
+                        self.stand_ins.append(_StandIn(holder, new, part, waiting))
+
+    def _standing(self, number: int, part: Any) -> tuple[Any, list[Any]]:
+        """What stands for a container while it lacks something, and those in it that tell."""
+        if isinstance(part, tuple):
+            return self._standing_inside(number, part)
+        kept = growing.plain(part)
+        if not growing.can_grow(kept) or number not in self.live or not self.lacks(number):
+            return part, []
+        known = [one for each in self.stand_ins for one in each.waiting if one._kept is kept]
+        made = part if part is not kept else known[0] if known else growing.growing(kept)
+        if made._deferred is None or made._deferred.restoration is not self:
+            made._deferred = Deferred(self, number)
+        return made, [made]
+
+    def _standing_inside(self, number: int, part: tuple) -> tuple[Any, list[Any]]:
+        below = self.below(number)
+        found = {n: self._standing(below[n], p) if n in below else (p, []) for n, p in objects.named(part).items()}
+        parts = [new for new, _ in found.values()]
+        same = all(a is b for a, b in zip(parts, part))
+        return part if same else _remade(part, parts), [one for _, inner in found.values() for one in inner]
 
     # Reporting
 
