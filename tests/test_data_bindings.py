@@ -350,6 +350,32 @@ def test_threads_that_bind_at_the_same_time():
     assert sorted(found) == [(k, [11 * k, 11 * k + 1]) for k in range(8)]
 
 
+def test_functions_of_this_library_are_left_as_they_are():
+    from gradtape import keras
+
+    for function in (tf.abs, tf.strings.length, tf.nn.relu, Dataset.range(1).map, keras.ops.relu):
+        assert bound(function) == function
+    k = 1
+
+    @tf.custom_gradient
+    def scale(x):
+        return x * k, lambda g: g
+
+    class Module(tf.Module):
+        @tf.Module.with_name_scope
+        def scale(self, x):
+            return x * k
+
+        @tf.autograph.experimental.do_not_convert
+        def more(self, x):
+            return x * k
+
+    module, source = Module(), Dataset.range(1, 3)
+    datasets = [source.map(f) for f in (scale, module.scale, module.more, keras.layers.Lambda(lambda x: x * 2))]
+    k = 5
+    assert [values(dataset) for dataset in datasets] == [[1, 2], [1, 2], [1, 2], [2, 4]]
+
+
 # Compiled functions
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from gradtape.function.decorator import Function, Method
 
+_OURS = frozenset({"gradtape", "keras"})  # what is bound to their names may change while they run
 _BY_TEXT = frozenset({"eval", "exec", "globals"})
 _MODULE = ("__builtins__", "__name__", "__package__", "__spec__", "__loader__", "__file__")
 """What the interpreter itself looks for among the globals of a function: to import, to warn, to find the source."""
@@ -49,8 +50,7 @@ def _bound_object(instance: Any) -> Callable:
 
 
 def _bound_function(function: types.FunctionType) -> types.FunctionType:
-    names = _names(function.__code__)
-    scope = None if names.left_alone else _scope(function, names)
+    scope = _scope(function)
     if scope is None:
         return function
     cells = [_copied(cell) for cell in function.__closure__ or ()]
@@ -60,7 +60,7 @@ def _bound_function(function: types.FunctionType) -> types.FunctionType:
     for name in ("__module__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
         if hasattr(function, name):
             setattr(made, name, getattr(function, name))
-    _put_in_place(_successors(function, made), scope, cells)
+    _put_in_place(_successors(function, made), {} if scope is function.__globals__ else scope, cells)
     return made
 
 
@@ -142,16 +142,14 @@ class _Scope(dict):
         raise KeyError(name)
 
 
-def _scope(function: types.FunctionType, names: _Names) -> dict | None:
-    """The global names that a function reads, as they are now; None where Python would not look for the others later."""
-    there = function.__globals__
+def _scope(function: types.FunctionType) -> dict | None:
+    """The global names that a function reads, as they are now; None for a function that is left as it is."""
+    names, there = _names(function.__code__), function.__globals__
+    if there.get("__name__", "").partition(".")[0] in _OURS:  # only what it was made from may be the user's
+        return there if "__wrapped__" in function.__dict__ else None
     found = {name: there[name] for name in (*_MODULE, *names.read) if name in there}
-    pending = frozenset(name for name in names.read if name not in found and not _is_builtin(name, function))
-    if not pending:
-        return found
+    pending = frozenset(name for name in names.read if name not in found and not hasattr(builtins, name))
     # NOTE: only LOAD_GLOBAL asks a subclass of dict for what it misses, and it is slower than with a dict.
-    return None if pending & names.in_classes else _Scope(found, pending, there)
-
-
-def _is_builtin(name: str, function: types.FunctionType) -> bool:
-    return name in function.__builtins__ or hasattr(builtins, name)
+    if names.left_alone or pending & names.in_classes:
+        return None
+    return _Scope(found, pending, there) if pending else found
