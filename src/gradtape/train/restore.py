@@ -43,7 +43,8 @@ class Deferred:
         value = growing.plain(getattr(owner, attribute))
         if objects.can_be_followed(value):
             self.restoration.restore([(child, variable_of(value))])
-            self.restoration.stand_in(self.number, owner)
+            if objects.is_container(value):
+                self.restoration.stand_in(self.number, owner)
 
     def attached(self, parts: list[tuple[str, Any]]) -> None:
         """These were put into a container under these names. What has its values already may have been moved: it is left."""
@@ -52,7 +53,8 @@ class Deferred:
         fresh = [(n, part) for n, part in named if id(part) not in known and objects.can_be_followed(part)]
         if fresh:
             self.restoration.restore(fresh)
-            for owner in self.restoration.live.get(self.number, ()):
+            nested = any(objects.is_container(part) for _, part in fresh)
+            for owner in self.restoration.live.get(self.number, ()) if nested else ():
                 self.restoration.stand_in(self.number, owner)
 
     def __reduce__(self) -> tuple:
@@ -123,6 +125,7 @@ class Restoration:
         self.root = root
         self.number_of: dict[int, int] = {}  # of a live object, by id
         self.live: dict[int, list[Any]] = {}  # by number; more than one where the program split what was shared
+        self.added: dict[int, list[Any]] = {}  # to `live` by the latest call of `restore`
         self.stand_ins: list[_StandIn] = []
         self.leftovers = _Leftovers(index)
         weakref.finalize(self, self.leftovers)
@@ -133,30 +136,29 @@ class Restoration:
 
     def restore(self, pairs: list[tuple[int, Any]]) -> None:
         """Match these objects and all below them; nothing is assigned unless everything fits."""
-        before = dict(self.number_of), {number: list(found) for number, found in self.live.items()}
+        self.added = {}
         try:
             visited, matched = self._match(pairs)
             assignments = [self._assignment(number, value) for number, value in matched]
             self.index.verify()  # the rest too: what the program makes later relies on it
         except BaseException:
-            self.number_of, self.live = before
+            self._forget()
             self.leftovers.expected = True  # the error says more
             raise
         with init_scope():  # where a function is traced, what it has just made begins with these values
             for assign in assignments:
                 assign()
-        self.leftovers.resolved.update(self.live)
+        self.leftovers.resolved.update(number for number, _ in matched)
         for number, value in visited:
             self._wait(number, value)
         self.stand_ins = [each for each in self.stand_ins if not each.ended(self)]
 
     def _match(self, pending: list[tuple[int, Any]]) -> tuple[list, list]:
         """The pairs of a saved and a live object below these; and of them those that were not matched before."""
-        earlier = frozenset(self.live)
         visited: dict[tuple[int, int], tuple[int, Any]] = {}
         matched = []
         for number, value in pending:  # grows while it is walked
-            if (number, id(value)) in visited or not self._fits(number, value) or self._replaces(number, value, earlier):
+            if (number, id(value)) in visited or not self._fits(number, value) or self._replaces(number, value):
                 continue
             visited[number, id(value)] = number, value
             if self._is_new(number, value):
@@ -174,12 +176,14 @@ class Restoration:
         saved = self.index.objects[number]
         return ("tensor" in saved) == isinstance(value, Variable) and ("state" in saved) == objects.has_state(value)
 
-    def _replaces(self, number: int, value: Any, earlier: frozenset[int]) -> bool:
+    def _replaces(self, number: int, value: Any) -> bool:
         """Whether the program made this in place of what was restored before: then its new value counts."""
-        return number in earlier and objects.has_value(value) and all(other is not value for other in self.live[number])
+        found = self.live.get(number, ())
+        earlier = len(found) > len(self.added.get(number, ()))
+        return earlier and objects.has_value(value) and all(other is not value for other in found)
 
     def _is_new(self, number: int, value: Any) -> bool:
-        known = self.number_of.setdefault(id(value), number)
+        known = self.number_of.get(id(value), number)
         if known != number and self._value_of(known) != self._value_of(number):
             first, second = (_name(self.index, n) for n in (known, number))
             raise ValueError(
@@ -193,7 +197,19 @@ class Restoration:
         if any(other is value for other in found):
             return False
         found.append(value)
+        self.added.setdefault(number, []).append(value)
+        self.number_of.setdefault(id(value), number)
         return True
+
+    def _forget(self) -> None:
+        """Undo what the call of `restore` that has failed has added."""
+        for number, values in self.added.items():
+            del self.live[number][-len(values) :]
+            if not self.live[number]:
+                del self.live[number]
+            for value in values:
+                if self.number_of.get(id(value)) == number:
+                    del self.number_of[id(value)]
 
     def _value_of(self, number: int) -> Any:
         saved = self.index.objects[number]
