@@ -7,6 +7,7 @@ import copy
 import gc
 import json
 import logging
+import os
 import pickle
 from pathlib import Path
 
@@ -21,6 +22,11 @@ from gradtape.train.growing import Growing, growing
 
 pytestmark = pytest.mark.tiny
 TENSORFLOW_S = Path(__file__).parents[1] / "goldens" / "checkpoint"
+
+
+@pytest.fixture(autouse=True)
+def _files_need_not_survive_a_crash(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 @pytest.fixture
