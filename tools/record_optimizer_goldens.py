@@ -143,6 +143,38 @@ def run_sparse(name: str) -> list:
     return plain(variable)
 
 
+REPEATED: list = [
+    *((name, {}) for name in ("SGD", "Adam", "AdamW", "Adamax", "Nadam", "RMSprop", "Adagrad", "Adadelta", "Ftrl", "Lion")),
+    ("SGD", {"momentum": 0.9, "nesterov": True}),
+    ("SGD", {"clipnorm": 1.0}),
+    ("SGD", {"clipvalue": 0.5}),
+    ("SGD", {"momentum": 0.9, "global_clipnorm": 1.5}),
+    ("Adam", {"amsgrad": True}),
+    ("Adam", {"clipnorm": 1.0}),
+    ("Adam", {"clipvalue": 0.5}),
+    ("Adam", {"global_clipnorm": 1.5, "weight_decay": 0.01}),
+    ("Adam", {"use_ema": True, "ema_overwrite_frequency": 3}),
+    ("Adam", {"gradient_accumulation_steps": 2, "clipnorm": 1.0}),
+    ("Adagrad", {"clipvalue": 0.5}),
+    ("RMSprop", {"momentum": 0.9, "centered": True}),
+    ("Ftrl", {"l1_regularization_strength": 0.01, "l2_shrinkage_regularization_strength": 0.1, "beta": 0.1}),
+]
+
+
+def run_repeated(name: str, options: dict) -> dict:
+    """Rows of a large and a small table, some of them several times."""
+    variables = [tf.Variable(start(shape, i), dtype="float64", name=f"table{i}") for i, shape in enumerate(((5, 2), (300, 8)))]
+    optimizer = getattr(tf.keras.optimizers, name).from_config({"learning_rate": 0.1, **options})
+    for step in range(1, 13):
+        grads = []
+        for i, v in enumerate(variables):
+            rows = [(step * k) % 5 for k in (1, 2, 1, 3, 0, 1)]
+            values = tf.constant(gradient((6, v.shape[1]), i, step), "float64")
+            grads.append(tf.IndexedSlices(values, tf.constant(rows), tf.constant(v.shape.as_list())))
+        optimizer.apply_gradients(zip(grads, variables))
+    return {"name": name, "options": options, "values": [plain(v[:5]) for v in variables]}
+
+
 def main(path: str) -> None:
     warnings.simplefilter("ignore")
     cases = []
@@ -162,6 +194,7 @@ def main(path: str) -> None:
         "keras": tf.keras.version(),
         "cases": cases,
         "sparse": {name: run_sparse(name) for name in SPARSE},
+        "repeated": [run_repeated(name, options) for name, options in REPEATED],
         "steps": STEPS,
         "schedules": schedules,
         "defaults": defaults,

@@ -217,7 +217,7 @@ def test_gradients_of_embeddings(name, make):
     table = np.random.default_rng(1).normal(size=(6, 2)).astype("float32")
     sparse, dense = (tf.keras.Variable(table) for _ in range(2))
     optimizers = make(name)(0.1), make(name)(0.1)
-    slices = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [1, 4, 1], [6, 2])
+    slices = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), [1, 4, 0], [6, 2])
     for optimizer, variable, g in zip(optimizers, (sparse, dense), (slices, tf.convert_to_tensor(slices))):
         for _ in range(3):
             optimizer.apply_gradients([(g, variable)])

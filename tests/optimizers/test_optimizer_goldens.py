@@ -97,6 +97,29 @@ def test_sparse(name):
     close(variable.numpy(), GOLDENS["sparse"][name], 1e-12)
 
 
+def repeated_gradients(variables, step):
+    rows = [(step * k) % 5 for k in (1, 2, 1, 3, 0, 1)]
+    values = [tf.constant(gradient((6, v.shape[1]), i, step), "float64") for i, v in enumerate(variables)]
+    return [tf.IndexedSlices(g, rows, v.shape.as_list()) for g, v in zip(values, variables)]
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("case", GOLDENS["repeated"], ids=lambda c: f"{c['name']}-" + "-".join(c["options"]))
+def test_rows_that_come_several_times(case, compiled):
+    """Keras squares, clips and takes the size of each slice before it adds them up."""
+    variables = [tf.Variable(start(shape, i), dtype="float64") for i, shape in enumerate(((5, 2), (300, 8)))]
+    optimizer = getattr(optimizers, case["name"]).from_config({"learning_rate": 0.1, **case["options"]})
+    run = lambda grads: optimizer.apply_gradients(zip(grads, variables))
+    if compiled:
+        pytest.importorskip("jax")
+        run = tf.function(run, jit_compile=True)
+    for step in range(1, 13):
+        run(repeated_gradients(variables, step))
+    for variable, expected in zip(variables, case["values"]):
+        close(variable.numpy()[:5], expected, 1e-11)
+    np.testing.assert_array_equal(np.isfinite(variables[1]), True)
+
+
 @pytest.mark.parametrize("case", GOLDENS["schedules"], ids=lambda c: f"{c['name']}-{len(c['config'])}")
 def test_schedule(case):
     schedule = getattr(optimizers.schedules, case["name"])(**case["config"])

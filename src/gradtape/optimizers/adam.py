@@ -7,7 +7,7 @@ from typing import Any
 from gradtape.core.context import suspended
 from gradtape.core.op import RECORDED
 from gradtape.errors import message
-from gradtape.optimizers.base import Optimizer, single
+from gradtape.optimizers.base import Optimizer, single, squared
 from gradtape.values.convert import convert_to_tensor
 
 
@@ -23,6 +23,8 @@ class Adam(Optimizer):
     >>> v.numpy().round(3)
     array([0.9, 2.1], dtype=float32)
     """
+
+    of_each = "square"
 
     def __init__(
         self,
@@ -49,11 +51,13 @@ class Adam(Optimizer):
         alpha = lr * xp.sqrt(one - power_2) / (one - power_1)
         return alpha, cast(1 - self.beta_1), cast(1 - self.beta_2), cast(self.epsilon)
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any, v: Any, v_hat: Any = None) -> tuple:
+    def update(
+        self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any, v: Any, v_hat: Any = None, each: Any = None
+    ) -> tuple:
         alpha, rate_1, rate_2, epsilon = k
         (s,) = scratch
         m = xp.add(m, xp.multiply(xp.subtract(g, m, s), rate_1, s), m)
-        v = xp.add(v, xp.multiply(xp.subtract(xp.multiply(g, g, s), v, s), rate_2, s), v)
+        v = xp.add(v, xp.multiply(xp.subtract(squared(xp, g, s, each), v, s), rate_2, s), v)
         size = v if v_hat is None else xp.maximum(v_hat, v, out=v_hat)
         s = xp.divide(m, xp.add(xp.sqrt(size, s), epsilon, s), s)
         p = xp.subtract(p, xp.multiply(s, alpha, s), p)
@@ -95,6 +99,8 @@ class Adamax(Optimizer):
     ``m ← m + (1−β₁)(g − m)``, ``u ← max(β₂·u, |g|)``, ``p ← p − lr·m / ((1−β₁ᵗ)(u + ε))``.
     """
 
+    of_each = "abs"
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -116,11 +122,11 @@ class Adamax(Optimizer):
         alpha = lr / (cast(1) - xp.power(cast(single(self.beta_1)), cast(step)))
         return alpha, cast(1 - self.beta_1), cast(self.beta_2), cast(self.epsilon)
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any, u: Any) -> tuple:
+    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any, u: Any, each: Any = None) -> tuple:
         alpha, rate_1, beta_2, epsilon = k
         (s,) = scratch
         m = xp.add(m, xp.multiply(xp.subtract(g, m, s), rate_1, s), m)
-        u = xp.maximum(xp.multiply(u, beta_2, u), xp.abs(g, s), out=u)
+        u = xp.maximum(xp.multiply(u, beta_2, u), xp.abs(g, s) if each is None else each, out=u)
         s = xp.divide(m, xp.add(u, epsilon, s), s)
         return xp.subtract(p, xp.multiply(s, alpha, s), p), m, u
 
@@ -136,6 +142,7 @@ class Nadam(Adamax):
     """
 
     scratch = 2
+    of_each = "square"
 
     def slots(self) -> list[dict[str, float]]:
         return [{"momentum": 0.0, "velocity": 0.0}]
@@ -163,11 +170,11 @@ class Nadam(Adamax):
         share_g = (one - now) / (one - product)
         return lr, one - beta_1, one - beta_2, share_m, share_g, one - xp.power(beta_2, step), cast(self.epsilon)
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any, v: Any) -> tuple:
+    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, m: Any, v: Any, each: Any = None) -> tuple:
         lr, rate_1, rate_2, share_m, share_g, correction, epsilon = k
         s, t = scratch
         m = xp.add(m, xp.multiply(xp.subtract(g, m, s), rate_1, s), m)
-        v = xp.add(v, xp.multiply(xp.subtract(xp.multiply(g, g, s), v, s), rate_2, s), v)
+        v = xp.add(v, xp.multiply(xp.subtract(squared(xp, g, s, each), v, s), rate_2, s), v)
         s = xp.add(xp.multiply(m, share_m, s), xp.multiply(g, share_g, t), s)
         t = xp.add(xp.sqrt(xp.divide(v, correction, t), t), epsilon, t)
         return xp.subtract(p, xp.divide(xp.multiply(s, lr, s), t, s), p), m, v

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradtape.errors import message
-from gradtape.optimizers.base import Optimizer, single
+from gradtape.optimizers.base import Optimizer, single, squared
 
 
 class RMSprop(Optimizer):
@@ -16,6 +16,7 @@ class RMSprop(Optimizer):
     """
 
     scratch = 2
+    of_each = "square"
 
     def __init__(
         self,
@@ -40,10 +41,12 @@ class RMSprop(Optimizer):
     def coefficients(self, xp: Any, lr: Any, step: Any, cast: Any) -> tuple:
         return lr, cast(self.rho), cast(1 - self.rho), cast(self.momentum), cast(self.epsilon)
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, v: Any, *others: Any) -> tuple:
+    def update(  # type: ignore[override]  # takes what others take by position by name
+        self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, v: Any, *others: Any, each: Any = None
+    ) -> tuple:
         lr, rho, rest, momentum, epsilon = k
         s, t = scratch
-        v = xp.add(xp.multiply(v, rho, v), xp.multiply(xp.multiply(g, g, s), rest, s), v)
+        v = xp.add(xp.multiply(v, rho, v), xp.multiply(squared(xp, g, s, each), rest, s), v)
         size = v
         slots: tuple = (v,)
         if self.centered:
@@ -70,6 +73,7 @@ class Adagrad(Optimizer):
 
     row_wise = True
     scratch = 2
+    of_each = "square"
 
     def __init__(
         self,
@@ -89,10 +93,10 @@ class Adagrad(Optimizer):
     def coefficients(self, xp: Any, lr: Any, step: Any, cast: Any) -> tuple:
         return lr, cast(self.epsilon)
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, a: Any) -> tuple:
+    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, a: Any, each: Any = None) -> tuple:
         lr, epsilon = k
         s, t = scratch
-        a = xp.add(a, xp.multiply(g, g, s), a)
+        a = xp.add(a, squared(xp, g, s, each), a)
         s = xp.sqrt(xp.add(a, epsilon, s), s)
         return xp.subtract(p, xp.divide(xp.multiply(g, lr, t), s, t), p), a
 
@@ -108,6 +112,7 @@ class Adadelta(Optimizer):
     """
 
     scratch = 2
+    of_each = "square"
 
     def __init__(self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, *args: Any, **kwargs: Any) -> None:
         super().__init__(learning_rate, *args, **kwargs)
@@ -120,13 +125,15 @@ class Adadelta(Optimizer):
     def coefficients(self, xp: Any, lr: Any, step: Any, cast: Any) -> tuple:
         return lr, cast(self.rho), cast(1 - self.rho), cast(self.epsilon)
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, a: Any, b: Any) -> tuple:
+    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, a: Any, b: Any, each: Any = None) -> tuple:
         lr, rho, rest, epsilon = k
         s, t = scratch
-        a = xp.add(xp.multiply(a, rho, a), xp.multiply(xp.multiply(g, g, s), rest, s), a)
+        a = xp.add(xp.multiply(a, rho, a), xp.multiply(squared(xp, g, s, each), rest, s), a)
+        if each is not None:  # d² of each slice
+            each = xp.multiply(xp.divide(xp.add(b, epsilon), xp.add(a, epsilon)), each)
         s = xp.multiply(xp.sqrt(xp.add(b, epsilon, s), s), g, s)
         s = xp.divide(s, xp.sqrt(xp.add(a, epsilon, t), t), s)
-        b = xp.add(xp.multiply(b, rho, b), xp.multiply(xp.multiply(s, s, t), rest, t), b)
+        b = xp.add(xp.multiply(b, rho, b), xp.multiply(squared(xp, s, t, each), rest, t), b)
         return xp.subtract(p, xp.multiply(s, lr, s), p), a, b
 
     def get_config(self) -> dict[str, Any]:
@@ -141,6 +148,7 @@ class Ftrl(Optimizer):
     """
 
     scratch = 3
+    of_each = "square"
 
     def __init__(
         self,
@@ -187,11 +195,11 @@ class Ftrl(Optimizer):
         shrinkage = two * cast(self.l2_shrinkage_regularization_strength)
         return lr, cast(-self.learning_rate_power), l1, cast(0) - l1, ridge, shrinkage
 
-    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, n: Any, z: Any) -> tuple:
+    def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, n: Any, z: Any, each: Any = None) -> tuple:
         lr, r, l1, minus_l1, ridge, shrinkage = k
         s, t, u = scratch
         s = xp.power(n, r, s)
-        n = xp.add(n, xp.multiply(g, g, t), n)
+        n = xp.add(n, squared(xp, g, t, each), n)
         t = xp.power(n, r, t)
         s = xp.multiply(xp.divide(xp.subtract(t, s, s), lr, s), p, s)
         u = xp.add(xp.multiply(p, shrinkage, u), g, u)

@@ -105,6 +105,7 @@ class Optimizer:
 
     row_wise = False  # whether a row with a zero gradient stays as it is, so that a sparse update may skip it
     scratch = 1  # how many buffers the rule needs
+    of_each: str | None = None  # what a rule takes of each slice of a gather's gradient, as Keras does: "square" or "abs"
     _deferred: Any = None  # a restored checkpoint that waits for variables not made yet
 
     def __init__(
@@ -182,7 +183,11 @@ class Optimizer:
         return (lr,)
 
     def update(self, xp: Any, k: tuple, scratch: tuple, g: Any, p: Any, *slots: Any) -> tuple:
-        """The new value and slots for gradient ``g``, value ``p`` and coefficients ``k``."""
+        """The new value and slots for gradient ``g``, value ``p`` and coefficients ``k``.
+
+        A rule with `of_each` takes one more argument, ``each``: for the gradient of a gather of rows that come several times,
+        the sum of the squares (absolute values) of all slices; ``g`` is the sum of the slices then.
+        """
         raise NotImplementedError(
             message(
                 f"{type(self).__name__} must define `update` or `update_step`.",
@@ -422,9 +427,14 @@ class Optimizer:
         work = []
         for g, variable in present:
             entry = self._entries[variable._key]
-            array = gradients.fitting(g, variable, self, rows)
-            work.append((array, variable, entry if type(array) is not Rows else (*entry[:3], None, entry[4])))
-        return work
+            work.append((gradients.fitting(g, variable, self, rows), variable, entry))
+        return work if self._has_options() else self._added_up(work)
+
+    def _added_up(self, work: list) -> list:
+        """The work with gradients as rules take them: arrays, or `Rows`, which are updated apart from the scratch memory."""
+        rows, each = self.row_wise and not self._has_options(), self.of_each
+        found = [(gradients.summed(g, rows, each), variable, entry) for g, variable, entry in work]
+        return [(g, v, (*entry[:3], None, entry[4]) if type(g) is Rows else entry) for g, v, entry in found]
 
     def _has_options(self) -> bool:
         return not (
@@ -498,18 +508,22 @@ class Optimizer:
 
     def _update_large(self, g: Any, k: tuple, *buffers: np.ndarray) -> None:
         """In blocks of elements; or, for the gradient of a gather, the rows that it touches."""
-        if type(g) is Rows:
+        each = g.each if type(g) is Rows else None
+        options = lambda at: {} if each is None else {"each": at(each)}
+        if type(g) is Rows and g.indices is not None:
             parts = [buffer[g.indices] for buffer in buffers]
             scratch = tuple(np.empty((self.scratch, *g.values.shape), g.values.dtype))
-            self.update(np, k, scratch, g.values, *parts)
+            self.update(np, k, scratch, g.values, *parts, **options(np.asarray))
             for buffer, part in zip(buffers, parts):
                 buffer[g.indices] = part
             return
-        flat = [np.ascontiguousarray(g).reshape(-1), *(buffer.reshape(-1) for buffer in buffers)]
+        g = np.ascontiguousarray(g.values if type(g) is Rows else g)
+        flat = [array.reshape(-1) for array in (g, *buffers)]
         scratch = tuple(np.empty((self.scratch, min(BLOCK, g.size)), buffers[0].dtype))
         for start in range(0, g.size, BLOCK):
-            parts = [array[start : start + BLOCK] for array in flat]
-            self.update(np, k, tuple(s[: parts[0].size] for s in scratch), *parts)
+            block = lambda array, start=start: array.reshape(-1)[start : start + BLOCK]
+            parts = [block(array) for array in flat]
+            self.update(np, k, tuple(s[: parts[0].size] for s in scratch), *parts, **options(block))
 
     def _update_tensors(self, work: list, rate: Any) -> None:
         for _, variable, _ in work if self.weight_decay is not None else ():
@@ -525,13 +539,13 @@ class Optimizer:
         """Unscale, accumulate and clip the gradients; empty if this step only accumulates."""
         arrays = [g for g, _, _ in work]
         if self.loss_scale_factor is not None:
-            arrays = [g / np.asarray(self.loss_scale_factor, g.dtype) for g in arrays]
+            arrays = [gradients.mapped(g, lambda a: a / np.asarray(self.loss_scale_factor, a.dtype)) for g in arrays]
         if self.gradient_accumulation_steps:
-            arrays = self._accumulate(arrays, [v for _, v, _ in work])
+            arrays = self._accumulate([gradients.summed(g, False, None) for g in arrays], [v for _, v, _ in work])
             if not arrays:
                 return []
         arrays = gradients.clipped(arrays, self.clipnorm, self.global_clipnorm, self.clipvalue)
-        return [(g, variable, entry) for g, (_, variable, entry) in zip(arrays, work)]
+        return self._added_up([(g, variable, entry) for g, (_, variable, entry) in zip(arrays, work)])
 
     def _accumulate(self, arrays: list, variables: list[Variable]) -> list:
         steps: Any = self.gradient_accumulation_steps
@@ -660,6 +674,11 @@ class Optimizer:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {len(self._trainable)} variables, {int(self._iterations)} iterations>"
+
+
+def squared(xp: Any, g: Any, out: Any, each: Any) -> Any:
+    """``g²``, or the sum of the squares of the slices of which g is the sum."""
+    return xp.multiply(g, g, out) if each is None else each
 
 
 def _count(counter: np.ndarray) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.context import suspended
+from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable
 from gradtape.optimizers import gradients
+from gradtape.optimizers.gradients import Slices, mapped
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 
@@ -36,16 +38,14 @@ XP = _Functional()
 def apply(optimizer: Any, pairs: list) -> None:
     """One step of the optimizer, out of place."""
     with suspended():
-        present = [(convert_to_tensor(g), v) for g, v in gradients.present(pairs, optimizer, optimizer._entries)]
-        for g, variable in present:
-            gradients.check_fits(g._array, variable)
+        present = gradients.present(pairs, optimizer, optimizer._entries)
         variables = [v for _, v in present]
-        gs = [_cast(g, v) for g, v in present]
+        gs = [_fitting(g, v, optimizer) for g, v in present]
         if optimizer.loss_scale_factor is not None:
-            gs = [g / _number(optimizer.loss_scale_factor, g) for g in gs]
+            gs = [mapped(g, lambda x: x / _number(optimizer.loss_scale_factor, x)) for g in gs]
         due = None
         if optimizer.gradient_accumulation_steps:
-            gs, due = _accumulated(optimizer, gs, variables)
+            gs, due = _accumulated(optimizer, [_summed(g) for g in gs], variables)
         state = [*optimizer._variables, *variables]
         before = [v._tensor for v in state]
         _update(optimizer, clipped(gs, optimizer.clipnorm, optimizer.global_clipnorm, optimizer.clipvalue), variables)
@@ -58,6 +58,25 @@ def apply(optimizer: Any, pairs: list) -> None:
         for variable in variables:
             if variable.constraint is not None:
                 variable.assign(variable.constraint(variable))
+
+
+def _fitting(gradient: Any, variable: Variable, optimizer: Any) -> Any:
+    """The gradient as a tensor that fits; that of a gather as `Slices`, if what becomes of each of them matters."""
+    per_slice = optimizer.of_each or any((optimizer.clipnorm, optimizer.global_clipnorm, optimizer.clipvalue))
+    if isinstance(gradient, IndexedSlices) and per_slice:
+        shape = variable._tensor._array.shape
+        gradients.check_slices(gradient, variable)
+        return Slices(_cast(gradient.values, variable), gradient.indices, shape)
+    found = convert_to_tensor(gradient)
+    gradients.check_fits(found._array, variable)
+    return _cast(found, variable)
+
+
+def _summed(g: Any, function: Callable = lambda x: x) -> Tensor:
+    """A gradient with `Slices` added up, or a function of each of them."""
+    if type(g) is not Slices:
+        return g
+    return xp.take_transpose(function(g.values), g.indices, axis=0, shape=g.shape, batch_dims=0)
 
 
 def _number(value: Any, like: Any) -> Tensor:
@@ -79,7 +98,7 @@ def _update(optimizer: Any, gs: list[Tensor], variables: list[Variable]) -> None
                 variable._put((p - p * _number(np.float32(optimizer.weight_decay), p) * _cast(rate, p))._array)
     if optimizer._updates_tensors:
         for g, variable in zip(gs, variables):
-            optimizer.update_step(g, variable, lr)
+            optimizer.update_step(_summed(g), variable, lr)
         return
     step = _steps(optimizer) + 1
     optimizer._begin(step)
@@ -87,7 +106,7 @@ def _update(optimizer: Any, gs: list[Tensor], variables: list[Variable]) -> None
         update(optimizer, g, variable, rate, step)
 
 
-def update(optimizer: Any, g: Tensor, variable: Any, lr: Tensor, step: Tensor) -> None:
+def update(optimizer: Any, g: Any, variable: Any, lr: Tensor, step: Tensor) -> None:
     """Update one variable and its slots by the rule, on tensors."""
     p = variable._operand()
 
@@ -96,7 +115,11 @@ def update(optimizer: Any, g: Tensor, variable: Any, lr: Tensor, step: Tensor) -
 
     slots = optimizer._entries[variable._key][4]
     coefficients = optimizer.coefficients(XP, cast(lr), step, cast)
-    values = optimizer.update(XP, coefficients, (None,) * optimizer.scratch, g, p, *(slot._operand() for slot in slots))
+    options = {}
+    if type(g) is Slices and optimizer.of_each is not None:
+        options["each"] = _summed(g, getattr(xp, optimizer.of_each))
+    held = (slot._operand() for slot in slots)
+    values = optimizer.update(XP, coefficients, (None,) * optimizer.scratch, _summed(g), p, *held, **options)
     for target, value in zip((variable, *slots), values):
         target._put(value._array)
 
@@ -136,7 +159,7 @@ def _average(optimizer: Any) -> None:
 # Clipping
 
 
-def clipped(gs: list[Tensor], norm: float | None, global_norm: float | None, value: float | None) -> list[Tensor]:
+def clipped(gs: list, norm: float | None, global_norm: float | None, value: float | None) -> list:
     """New gradients, bounded by the norm of each, the norm of all together, or the size of each element."""
     if norm and norm > 0:
         return [_scaled(g, norm, _norm([g])) for g in gs]
@@ -144,14 +167,15 @@ def clipped(gs: list[Tensor], norm: float | None, global_norm: float | None, val
         total = _norm(gs)
         # Not finite: every gradient becomes nan, so that the trouble is seen.
         total = xp.where(xp.isfinite(total), total, _number(np.nan, total))
-        return [_scaled(g, global_norm, total) for g in gs]
+        return [_scaled(_summed(g), global_norm, total) for g in gs]
     if value and value > 0:
-        return [xp.minimum(xp.maximum(g, _number(-value, g)), _number(value, g)) for g in gs]
+        return [mapped(g, lambda x: xp.minimum(xp.maximum(x, _number(-value, x)), _number(value, x))) for g in gs]
     return gs
 
 
-def _norm(gs: list[Tensor]) -> Tensor:
+def _norm(given: list) -> Tensor:
     """The Euclidean norm of all together, in the widest real dtype among them and at least float32; without overflow."""
+    gs = [g.values if type(g) is Slices else g for g in given]
     kind = np.result_type(np.float32, *(np.zeros(0, g.dtype.real_dtype.numpy) for g in gs if g.dtype.size > 2))
     sizes = [xp.astype(xp.abs(g), dtype=kind) for g in gs]
     largest = [xp.max(s, axis=None) for s in sizes if s._array.size]
@@ -167,6 +191,6 @@ def _norm(gs: list[Tensor]) -> Tensor:
     return xp.sqrt(total) * unit
 
 
-def _scaled(g: Tensor, bound: float, norm: Tensor) -> Tensor:
+def _scaled(g: Any, bound: float, norm: Tensor) -> Any:
     factor = _number(bound, norm) / xp.maximum(norm, _number(bound, norm))
-    return g * _cast(factor, g)
+    return mapped(g, lambda x: x * _cast(factor, x))

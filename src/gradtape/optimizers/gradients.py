@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,11 +32,23 @@ _CONNECT = (
 )
 
 
-class Rows(NamedTuple):
-    """The gradient of a gather with each row once."""
+class Slices(NamedTuple):
+    """The gradient of a gather, of rows that come several times."""
 
-    values: np.ndarray
-    indices: np.ndarray
+    values: Any
+    indices: Any
+    shape: tuple[int, ...]
+
+
+class Rows(NamedTuple):
+    """The gradient of a gather with each row once; of all rows if there are no ``indices``.
+
+    ``each``: the sum over slices of what a rule makes of each (`Optimizer.of_each`), if rows came several times.
+    """
+
+    values: Any
+    indices: Any = None
+    each: Any = None
 
 
 # Whose they are
@@ -203,7 +216,7 @@ def check_count(grads: Any, variables: Any, optimizer: Any) -> None:
 
 
 def fitting(gradient: Any, variable: Variable, optimizer: Any, rows: bool) -> Any:
-    """The gradient as an array of the variable's shape and dtype, or as `Rows` if those are allowed."""
+    """The gradient as an array of the variable's shape and dtype, as `Rows` if those are allowed, or as `Slices`."""
     array = variable._tensor._array
     if isinstance(gradient, IndexedSlices):
         found = _from_slices(gradient, variable, rows)
@@ -267,17 +280,10 @@ def _cast(array: np.ndarray, variable: Variable) -> np.ndarray:
 
 
 def _from_slices(slices: IndexedSlices, variable: Variable, rows: bool) -> Any:
-    """Rows with equal indices added up, as in the dense gradient."""
+    """Rows as they are if they come several times, else in their places."""
+    check_slices(slices, variable)
     values, indices = (part._array for part in (slices.values, slices.indices))
     shape = variable._tensor._array.shape
-    if indices.ndim != 1 or not shape or values.shape != (len(indices), *shape[1:]):
-        raise InvalidArgumentError(
-            message(
-                f"A sparse gradient does not fit variable {variable.name!r}.",
-                received=f"values of shape {values.shape} at indices of shape {indices.shape}",
-                expected=f"values of shape (n, {', '.join(map(str, shape[1:]))}) at n indices: a variable of shape {shape}",
-            )
-        )
     bad = np.flatnonzero((indices < 0) | (indices >= shape[0]))
     if bad.size:
         raise InvalidArgumentError(
@@ -288,23 +294,61 @@ def _from_slices(slices: IndexedSlices, variable: Variable, rows: bool) -> Any:
             )
         )
     values = _cast(values, variable)
-    if rows:
-        places, inverse = np.unique(indices, return_inverse=True)
-        if len(places) == len(indices):
-            return Rows(values, indices)
-        total = np.zeros((len(places), *shape[1:]), values.dtype)
-        np.add.at(total, inverse, values)
-        return Rows(total, places)
+    if len(np.unique(indices)) < len(indices):
+        return Slices(values, indices, shape)
+    return Rows(values, indices) if rows else _placed(values, indices, shape)
+
+
+def check_slices(slices: IndexedSlices, variable: Variable) -> None:
+    """Refuse a gradient of rows that are not like those of the variable, or of a dtype that cannot become its."""
+    values, indices = (part._array for part in (slices.values, slices.indices))
+    shape = variable._tensor._array.shape
+    if indices.ndim != 1 or not shape or values.shape != (len(indices), *shape[1:]):
+        raise InvalidArgumentError(
+            message(
+                f"A sparse gradient does not fit variable {variable.name!r}.",
+                received=f"values of shape {values.shape} at indices of shape {indices.shape}",
+                expected=f"values of shape (n, {', '.join(map(str, shape[1:]))}) at n indices: a variable of shape {shape}",
+            )
+        )
+    check_dtype(values.dtype, variable)
+
+
+def _placed(values: np.ndarray, indices: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros to which rows are added."""
     dense = np.zeros(shape, values.dtype)
     np.add.at(dense, indices, values)
     return dense
 
 
+def summed(g: Any, rows: bool, of_each: str | None) -> Any:
+    """A gradient with `Slices` added up: as `Rows`, or as an array if no rule asks for more."""
+    if type(g) is not Slices:
+        return g
+    indices, shape, places = g.indices, g.shape, None
+    if rows:
+        places, indices = np.unique(g.indices, return_inverse=True)
+        shape = (len(places), *shape[1:])
+    total = _placed(g.values, indices, shape)
+    if of_each is None:
+        return Rows(total, places) if rows else total
+    return Rows(total, places, _placed(_OF_EACH[of_each](g.values), indices, shape))
+
+
+_OF_EACH = {"square": np.square, "abs": np.abs}
+
+
+def mapped(g: Any, function: Callable) -> Any:
+    """A gradient with a function of each element, of `Slices` in each."""
+    return g._replace(values=function(g.values)) if type(g) is Slices else function(g)
+
+
 # Clipping
 
 
-def square_sum(array: np.ndarray) -> float:
+def square_sum(g: Any) -> float:
     """The sum of the absolute squares, without overflow on the way."""
+    array = g.values if type(g) is Slices else g
     if array.dtype.itemsize < 4:
         array = array.astype(np.float32)
     flat = array.reshape(-1)
@@ -323,11 +367,11 @@ def clipped(arrays: list, norm: float | None, global_norm: float | None, value: 
         total = math.sqrt(sum(map(square_sum, arrays)))
         # Not finite: every gradient becomes nan, so that the trouble is seen.
         factor = global_norm / max(total, global_norm) if math.isfinite(total) else math.nan
-        return [_scaled(g, factor) for g in arrays]
+        return [_scaled(summed(g, False, None), factor) for g in arrays]  # added up, as in Keras; the norm is that of slices
     if value and value > 0:
-        return [np.clip(g, np.asarray(-value, g.dtype), np.asarray(value, g.dtype)) for g in arrays]
+        return [mapped(g, lambda a: np.clip(a, np.asarray(-value, a.dtype), np.asarray(value, a.dtype))) for g in arrays]
     return arrays
 
 
-def _scaled(array: np.ndarray, factor: float) -> np.ndarray:
-    return array if factor == 1 else np.multiply(array, np.asarray(factor, array.dtype))
+def _scaled(g: Any, factor: float) -> Any:
+    return g if factor == 1 else mapped(g, lambda a: np.multiply(a, np.asarray(factor, a.dtype)))
