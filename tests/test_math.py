@@ -284,6 +284,28 @@ def test_gradients(function, arguments):
     check_gradients(function, arguments)
 
 
+ORDERS = {"equal": lambda shape: np.ones(shape), "mixed": lambda shape: np.arange(float(np.prod(shape))).reshape(shape) % 3}
+PAIRS = [((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (1, 3)), ((), (2, 3)), ((2, 3), ()), ((0, 3), (1, 3)), ((2, 1, 3), (4, 1))]
+
+
+@pytest.mark.parametrize("shapes", PAIRS, ids=str)
+@pytest.mark.parametrize("make", ORDERS)
+def test_polygamma_broadcasts_order_and_number(make, shapes):
+    n, x = ORDERS[make](shapes[0]), RNG.uniform(0.5, 4.0, shapes[1])
+    found = math.polygamma(tf.constant(n), tf.constant(x))
+    expected = scipy.special.polygamma(n.astype(int), x)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    check_gradients(lambda x: math.polygamma(n, x), [x])
+
+
+def test_polygamma_refuses_what_does_not_fit():
+    with pytest.raises(errors.InvalidArgumentError, match=r"Incompatible shapes: \[2,3\] vs. \[2\] \[Op:Polygamma\]"):
+        math.polygamma(tf.ones([2, 3]), tf.ones([2]))
+    with pytest.raises(errors.InvalidArgumentError, match="expected to be a double tensor but is a float tensor"):
+        math.polygamma(tf.ones([3], tf.float64), tf.ones([3]))
+
+
 def test_complex_parts_of_real_numbers():
     x = tf.constant([-1.0, 2.0])
     assert math.real(x).numpy().tolist() == [-1.0, 2.0]

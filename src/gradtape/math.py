@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, statistics
+from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, special, statistics
 from gradtape.ops.arguments import (
     NUMERIC,
     REAL,
@@ -175,16 +175,7 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The derivative of order a of digamma at x; nan where a is not a whole number ≥ 0. No gradient flows to a."""
-    x = convert_to_tensor(x)
-    orders = nondiff.host(a)
-    out = None
-    for n in sorted(set(orders.ravel().tolist()), reverse=True):
-        if n >= 0 and float(n).is_integer():
-            part = elementwise.polygamma(x, n=int(n))
-        else:
-            part = elementwise.add(elementwise.zeros_like(x), float("nan"))
-        out = part if out is None else elementwise.where(orders == n, part, out)
-    return shape.broadcast_to(x, shape=orders.shape) if out is None else out
+    return special.polygamma(a, convert_to_tensor(x))
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:

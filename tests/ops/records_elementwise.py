@@ -148,7 +148,7 @@ RECORDS = [
         OpRecord(name, getattr(ops, name), integers(), getattr(np, name), floating=False, differentiable=False)
         for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "gcd")
     ),
-    binary("nextafter", np.nextafter, differentiable=False),
+    binary("nextafter", np.nextafter),
     OpRecord("logical_not", ops.logical_not, booleans(1), np.logical_not, floating=False, differentiable=False),
     OpRecord("bitwise_not", ops.bitwise_not, integers(count=1), np.invert, floating=False, differentiable=False),
     *(unary(name, getattr(np, name), differentiable=False) for name in ("isnan", "isinf", "isfinite")),

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradtape.core.op import binary, op, unary
 from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.ops import elementwise, shape
 from gradtape.ops.arguments import integer
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
@@ -252,3 +253,26 @@ def sobol(dim: Any, num_results: Any, skip: Any, dtype: Any) -> Tensor:
     dimensions, count, first = numbers
     sequence = qmc.Sobol(dimensions, scramble=False, bits=32).fast_forward(first + 1)
     return wrap(sequence.random(count).astype(kind.numpy))
+
+
+def polygamma(a: Any, x: Tensor) -> Tensor:
+    """The derivative of order a of digamma at x; nan where a is not a whole number ≥ 0."""
+    if isinstance(a, Tensor) and a.dtype is not x.dtype:
+        text = f"cannot compute Polygamma as input #1(zero-based) was expected to be a {a.dtype.word} tensor but is a "
+        raise InvalidArgumentError(message(f"{text}{x.dtype.word} tensor [Op:Polygamma]", fix=f"tf.cast(a, {x.dtype!r})"))
+    orders = np.asarray(convert_to_tensor(a)._host())
+    try:
+        both = np.broadcast_shapes(orders.shape, x._array.shape)
+    except ValueError:
+        text = f"Incompatible shapes: {dims(orders.shape)} vs. {dims(x._array.shape)} [Op:Polygamma]"
+        fix = "shapes must be equal, or 1, from the last axis backwards"
+        raise InvalidArgumentError(message(text, received=f"a {orders.shape}, x {x._array.shape}", fix=fix)) from None
+    x = x if both == x._array.shape else shape.broadcast_to(x, shape=both)
+    out = None
+    for n in sorted(set(orders.ravel().tolist()), reverse=True):
+        if n >= 0 and float(n).is_integer():
+            part = elementwise.polygamma(x, n=int(n))
+        else:
+            part = elementwise.add(elementwise.zeros_like(x), float("nan"))
+        out = part if out is None else elementwise.where(orders == n, part, out)
+    return x if out is None else out
