@@ -21,9 +21,10 @@ from gradtape.function.branches import choose
 from gradtape.function.journal import gradients, hessians
 from gradtape.function.leaves import Mismatch, as_tensor
 from gradtape.function.messages import is_due_to_tracing
+from gradtape.function.ranges import has_numbers
 from gradtape.function.regions import record
 from gradtape.function.repeats import Repeat, Unfit
-from gradtape.function.state import current
+from gradtape.function.state import Tracing, current
 from gradtape.ops import execution
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
@@ -32,7 +33,7 @@ from gradtape.values.tensor import Tensor, wrap
 
 __all__ = [
     "UNROLL", "Count", "Mismatch", "branch", "cond", "for_each", "gradients", "hessians", "put_row", "require", "scan",
-    "take_row", "traced", "while_loop",
+    "take_row", "traced", "while_loop", "within",
 ]  # fmt: skip
 
 UNROLL = 16
@@ -50,6 +51,13 @@ def traced(value: Any) -> bool:
 def require(holds: Tensor) -> None:
     """Check a traced condition when the program has run: it has to hold everywhere."""
     current().require(holds._array)  # type: ignore[union-attr]
+
+
+def within(indices: Any, end: int | tuple[int, ...], *, always: bool = False) -> None:
+    """Check that traced indices, as an array, are in a range from 0: if a call's arguments decide them, or ``always``."""
+    state = current()
+    if isinstance(state, Tracing) and has_numbers(indices, end):
+        state.within(indices, end, always)
 
 
 # Branches

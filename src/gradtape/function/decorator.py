@@ -206,7 +206,9 @@ class Function:
         program = self._programs.get(((tuple(kinds), len(args)), False))  # as `_key` has it
         if type(program) is not Program or not program.always_fits:
             return None
-        return None if thread.batch or settings.run_eagerly or current() is not None else program
+        if thread.batch or settings.run_eagerly or current() is not None:
+            return None
+        return program if not program.checks or program.accepts(args) else None
 
     def _bound(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments by position, as far as there is one for them."""
@@ -244,6 +246,8 @@ class Function:
             if failure is not None:  # it was the tracing that failed, not the function
                 logger.warning(messages.not_compiled(self._name, failure))
                 self._programs[key], self._refusals[key] = _EAGER, messages.cause(failure)
+        elif program.checks and not program.accepts(call.tensors):
+            result = self._eager(call, snapshot)  # which says what is wrong with them
         else:
             if not program.fits(snapshot):
                 return self._run_again(key, call, snapshot)

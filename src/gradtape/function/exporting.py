@@ -221,7 +221,7 @@ def _traced(name: str, body: Callable, call: Call, specs: Any, may_create: bool)
         return [wrap(jnp.copy(t._array)) if type(t) is Tensor else t for t in tensors]
 
     def make(call: Call, may_create: bool) -> Program:
-        return Program(flat, call, may_create=may_create, snapshot=None, taped=False, donate=False, wait=False)
+        return Program(flat, call, may_create=may_create, snapshot=None, taped=False, donate=False, wait=False, looks=False)
 
     try:
         program = make(call, may_create)

@@ -23,7 +23,8 @@ from gradtape.core.op import OPS, append_record
 from gradtape.core.tape import LEAF, GradientTape
 from gradtape.core.variable import Variable
 from gradtape.function.holding import settled
-from gradtape.function.state import State, Tracing, current
+from gradtape.function.ranges import Range
+from gradtape.function.state import CHECKS, State, Tracing, current, waits_anyway
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.ops.tensor_array import TensorArray
 from gradtape.tangents.forward import ForwardAccumulator, Listener
@@ -74,6 +75,10 @@ class Region(Tracing):
 
     def bound(self, place: tuple, first: int) -> int:
         return self._outer.bound(place, first)  # type: ignore[union-attr]
+
+    def within(self, array: Any, end: int | tuple[int, ...], always: bool) -> None:
+        if always and waits_anyway():
+            self._require(CHECKS, Range(array, end, always).failed())
 
     def _create(self, variable: Variable, tensor: Tensor) -> None:
         self._outer._create(variable, tensor)  # type: ignore[union-attr]

@@ -23,9 +23,10 @@ from gradtape.function.cache import compile_at_first_run
 from gradtape.function.holding import LOCK, Holder
 from gradtape.function.inputs import Inputs
 from gradtape.function.journal import recorded_if_asked
+from gradtape.function.ranges import on_host
 from gradtape.function.results import Results, as_tensors
 from gradtape.function.signature import Call
-from gradtape.function.state import CHECKS, VALUE, Snapshot, Tracing, held_by, hold_all
+from gradtape.function.state import CHECKS, RANGES, VALUE, Snapshot, Tracing, held_by, hold_all
 from gradtape.values.convert import NUMBER
 from gradtape.values.placement import here
 from gradtape.values.places import is_ours
@@ -63,14 +64,28 @@ class Piece:
         self.effects = any(e.effects or "callback" in e.primitive.name for e in _all(equations))  # Python may run, and raise
         donate = donate and not self.effects
         self.donated = [name for v, name in wanted.items() if donate and assigned.get(name) == v.aval]
-        debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
-        short = text.replace(constvars=[], invars=list(wanted), outvars=outputs, eqns=equations, debug_info=debug)
+        short = _changed(text, constvars=[], invars=list(wanted), outvars=outputs, eqns=equations)
         self.text = core.jaxpr_as_fun(core.ClosedJaxpr(short, ()))  # for calls that become part of another program
         places = [self.names.index(name) for name in self.donated]
         self.compiled = jax.jit(self.text, donate_argnums=places, compiler_options=compiler_options())
         self.run: Callable = self.compiled
         self.size = sum(1 for _ in _all(equations))
         self.types = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in wanted]
+
+
+def _changed(text: Any, **parts: Any) -> Any:
+    """The text with other parts; its inputs and outputs have no names."""
+    debug = text.debug_info.with_unknown_names() if hasattr(text.debug_info, "with_unknown_names") else text.debug_info
+    return text.replace(**parts, debug_info=debug)
+
+
+def _with_zero(equations: list, variable: Any) -> list:
+    """The equations, with 0 for a variable."""
+    from jax.extend import core
+
+    zero = core.Literal(np.zeros((), np.int32), variable.aval)
+    reads = lambda e: any(v is variable for v in e.invars)
+    return [e.replace(invars=[zero if v is variable else v for v in e.invars]) if reads(e) else e for e in equations]
 
 
 def _all(equations: list) -> Iterator[Any]:
@@ -147,7 +162,7 @@ class Program:
 
     def __init__(
         self, body: Callable, call: Call, *, may_create: bool, snapshot: Snapshot | None, taped: bool,
-        bounds: dict | None = None, donate: bool = True, wait: bool = True,
+        bounds: dict | None = None, donate: bool = True, wait: bool = True, looks: bool = True,
     ) -> None:  # fmt: skip
         from jax import block_until_ready, default_backend, effects_barrier
         from jax.numpy import copy
@@ -165,6 +180,7 @@ class Program:
         self.state = state = Tracing(may_create, snapshot, self._lift)
         state.bounds = self._bounds = dict(bounds or {})
         self._captured = _Captured(thread.recorders)
+        self._looks = looks  # whether the host will see its arguments
         self._narrow = wait and default_backend() == "cpu"  # on other devices a reshape is a program of its own
         around = thread.recorders
         with JAX.scope(), state:
@@ -216,6 +232,7 @@ class Program:
 
     def _trace(self, body: Callable, call: Call, taped: bool) -> tuple[Any, tuple[int, int]]:
         import jax
+        import jax.numpy as jnp
 
         counts: list[int] = []
         run = recorded_if_asked(body, self.state)
@@ -223,6 +240,7 @@ class Program:
         def traced(*arrays: Any) -> list:
             tensors = [wrap(a) for a in arrays]
             args, kwargs = call.rebuild(tensors)
+            self.state.trace = getattr(jnp.zeros(()), "_trace", None) if self._looks else None
             tape = GradientTape(safe=self._captured.safe)
             with tape if taped else nullcontext():
                 if taped:
@@ -239,7 +257,8 @@ class Program:
             new = [t._array for _, t in changed if type(t) is not Tensor]
             outs += new if taped else self._unless_failed(new)
             counts[:] = [len(self.results.tensors) + len(self._counted), len(outs)]
-            return outs + (self._gradients(tape, tensors) if taped else [])
+            outs += self._gradients(tape, tensors) if taped else []
+            return outs + [indices.array for indices in self.state.ranges]
 
         shapes = [jax.ShapeDtypeStruct(t._array.shape, t._array.dtype) for t in call.tensors]
         return jax.make_jaxpr(traced)(*shapes), (counts[0], counts[1])
@@ -251,7 +270,8 @@ class Program:
         needs = dict(self.state.needs)
         if not needs:
             return new
-        failed = needs.pop(CHECKS, wrap(jnp.zeros((), np.int32)))._array > 0
+        none = wrap(jnp.zeros((), np.int32))
+        failed = (needs.pop(CHECKS, none)._array > 0) | (needs.pop(RANGES, none)._array > 0)
         for place, count in needs.items():
             failed = failed | (count._array > self._bounds[place])
         old = [self.state.first(v) for v in self.assigned]
@@ -285,7 +305,9 @@ class Program:
                 self._constants[name] = jax.device_put(np.asarray(value))  # once, not at every call
         self.backward: Piece | None = None
         self._handed_over = 0
-        self.outputs, end = counts
+        self.outputs, assigned = counts[0], counts[1] - counts[0]
+        text = self._looked_at(text, inputs)
+        end = self.outputs + assigned
         equations = _needed(text.eqns, text.outvars[:end])
         outputs = list(text.outvars[:end])
         if len(text.outvars) > end:
@@ -295,7 +317,37 @@ class Program:
             assigned = {("variable", v._key): kind for v, kind in zip(self.assigned, types)}
             self.forward = Piece(text, equations, inputs, outputs, assigned, donate)
 
+    def _looked_at(self, text: Any, inputs: dict) -> Any:
+        """The text without what the host will have seen before it runs; ``self.checks``: how it looks."""
+        ranges = self.state.ranges
+        end = len(text.outvars) - len(ranges)
+        outs, places = text.outvars[:end], text.outvars[end:]
+        looks = [on_host(text.eqns, self._constants, inputs, v, indices.end) for v, indices in zip(places, ranges)]
+        self.checks = list({look.key: look for look in looks if look is not None}.values())
+        self._looks_at = sorted({which for look in self.checks for which in look.arguments})
+        unseen = any(look is None and indices.always for look, indices in zip(looks, ranges))
+        if RANGES not in self._counted or unseen:
+            return _changed(text, outvars=outs)
+        at = self.outputs - len(self._counted) + self._counted.index(RANGES)
+        self._counted.remove(RANGES)
+        if self._shapes is not None:
+            del self._shapes[at]
+        self.outputs -= 1
+        return _changed(text, eqns=_with_zero(text.eqns, outs[at]), outvars=outs[:at] + outs[at + 1 :])
+
     # Running it
+
+    def accepts(self, tensors: Any) -> bool:
+        """Whether all indices are in range, as far as the host can tell from the arguments."""
+        arrays: dict[int, np.ndarray] = {}
+        for which in self._looks_at:
+            array = tensors[which]._array
+            if type(array) is not np.ndarray:
+                if is_tracer(array) or not self._devices.on_host(array):
+                    return True  # it would have to be waited for
+                array = np.asarray(array)
+            arrays[which] = array
+        return all(check(arrays) for check in self.checks)
 
     def captures_tracked(self) -> bool:
         """Whether a recorder of this thread tracks a tensor that is a constant to the program."""
@@ -337,7 +389,7 @@ class Program:
             return tensors
         results = tensors[: -len(self._counted)]
         counts = {place: int(t) for place, t in zip(self._counted, tensors[len(results) :])}
-        if counts.pop(CHECKS, 0):
+        if counts.pop(CHECKS, 0) | counts.pop(RANGES, 0):
             raise Violated
         if any(count > self._bounds[place] for place, count in counts.items()):
             raise MoreSteps({p: max(b, 1 << (counts.get(p, 1) - 1).bit_length()) for p, b in self._bounds.items()})

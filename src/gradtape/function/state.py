@@ -7,6 +7,7 @@ code pays nothing: the look-up stands in the place of the cell's descriptor only
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections import deque
@@ -20,6 +21,7 @@ from gradtape.core.context import activate, thread
 from gradtape.core.variable import Variable, new_number
 from gradtape.errors import message
 from gradtape.function.holding import LOCK, has_value, settle_to, settled
+from gradtape.function.ranges import Range
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.values.placement import here
 from gradtape.values.tensor import Tensor, wrap
@@ -32,6 +34,8 @@ _CREATED_LATER = (
 _cell: Any = Variable.__dict__["_tensor"]
 CHECKS = ("checks",)
 """The place of all conditions that a program checks while it runs: together they are one number, 1 if any does not hold."""
+RANGES = ("ranges",)
+"""And of those that the program need not check where the host can look at the arguments instead."""
 
 
 class InitialValueIsTraced(BaseException):
@@ -219,6 +223,14 @@ def _ask(function: Callable, example: np.ndarray, arrays: list) -> Any:
     return ask(function, example.shape, example.dtype, *arrays)
 
 
+@functools.cache
+def waits_anyway() -> bool:
+    """Whether programs run where their results are: elsewhere, what a program finds wrong would have to be waited for."""
+    from jax import default_backend
+
+    return default_backend() == "cpu"
+
+
 class Tracing(State):
     """A run on tracers: variables and random numbers become inputs of the program that is being made."""
 
@@ -230,6 +242,8 @@ class Tracing(State):
         self.place: tuple = ()  # where in the function this is: loops are counted, so that a place has a name
         self.needs: dict[tuple, Tensor] = {}  # by place: how many steps a loop took whose steps are kept for its gradient
         self.bounds: dict[tuple, int] = {}  # and how many are kept
+        self.ranges: list[Range] = []  # in which the host may see indices to be
+        self.trace: Any = None  # jax's, to which values belong that can be results of the whole program
         self._first: dict[Any, Any] = {}  # by key: the arrays that stand for what variables held when the call began
         self._loops = 0
         self.made_outside = False  # whether variables were made in an `init_scope`: code that looks for them runs differently
@@ -248,9 +262,22 @@ class Tracing(State):
         """Let the program find out whether this array is true everywhere; if it is not, the function runs as it is written."""
         import jax.numpy as jnp
 
-        failed = jnp.logical_not(jnp.all(holds)).astype(np.int32)
-        before = self.needs.get(CHECKS)
-        self.needs[CHECKS] = wrap(failed if before is None else jnp.maximum(before._array, failed))
+        self._require(CHECKS, jnp.logical_not(jnp.all(holds)).astype(np.int32))
+
+    def _require(self, place: tuple, failed: Any) -> None:
+        import jax.numpy as jnp
+
+        before = self.needs.get(place)
+        self.needs[place] = wrap(failed if before is None else jnp.maximum(before._array, failed))
+
+    def within(self, array: Any, end: int | tuple[int, ...], always: bool) -> None:
+        """Let a call be refused if these indices are out of range and its arguments decide them; ``always``: whoever does."""
+        found = Range(array, end, always)
+        if self.trace is None or getattr(array, "_trace", None) is not self.trace or any(map(found.same, self.ranges)):
+            return  # of another trace is what jax transforms
+        self.ranges.append(found)
+        if always and waits_anyway():
+            self._require(RANGES, found.failed())
 
     def __enter__(self) -> State:
         self._device = here.device

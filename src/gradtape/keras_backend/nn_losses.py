@@ -34,13 +34,14 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
     """-log of the probability of the class that ``target`` names"""
-    target, output = _class_numbers(target), tensor(output)
+    numbers, output = tensor(target), tensor(output)
+    target = in_dtype(numbers, "int32")
     shape, given = output._array.shape, target._array.shape
     if not shape:
         text = "Argument `output` must be at least rank 1. Received: output.shape=()"
         raise ValueError(message(text, expected="an axis of classes"))
     if len(given) == len(shape) and given[-1] == 1:
-        target, given = shapes.squeeze(target, axis=(-1,)), given[:-1]
+        numbers, target, given = shapes.squeeze(numbers, axis=(-1,)), shapes.squeeze(target, axis=(-1,)), given[:-1]
     if given != shape[:-1]:
         text = (
             "Arguments `target` and `output` must have the same shape up until the last dimension: "
@@ -53,21 +54,16 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
         order = (*(i for i in range(len(shape)) if i != axis), axis)
         log_probabilities = shapes.transpose(log_probabilities, axes=order)
     loss = nn.sparse_cross_entropy(log_probabilities, target)
-    return loss if isinstance(target._array, np.ndarray) else loss + _nan_without_class(log_probabilities, target)
+    return loss if isinstance(target._array, np.ndarray) else loss + _nan_without_class(log_probabilities, target, numbers)
 
 
-def _class_numbers(target: Any) -> Tensor:
-    target = tensor(target)
-    if target._array.dtype in dtypes.TRAINABLE and not isinstance(target._array, np.ndarray):
-        target = elementwise.where(elementwise.isnan(target), -elementwise.ones_like(target), target)  # XLA casts NaN to 0
-    return in_dtype(target, "int32")
-
-
-def _nan_without_class(log_probabilities: Tensor, target: Tensor) -> Tensor:
-    """0, and NaN with a gradient of NaN for a number that is no class: a program cannot refuse it."""
+def _nan_without_class(log_probabilities: Tensor, target: Tensor, numbers: Tensor) -> Tensor:
+    """0, and NaN with a gradient of NaN for a number that is no class: on a device it is not refused."""
     first = log_probabilities[..., 0]
     zero = elementwise.zeros_like(first)
     is_class = elementwise.logical_and(target >= 0, target < log_probabilities._array.shape[-1])
+    if numbers._array.dtype in dtypes.TRAINABLE:
+        is_class = elementwise.logical_and(is_class, numbers > -1)  # XLA casts NaN to 0
     return elementwise.where(is_class, zero, first) * elementwise.where(is_class, zero, zero + math.nan)
 
 

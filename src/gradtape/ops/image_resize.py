@@ -318,6 +318,7 @@ def _check_boxes(image: Tensor, boxes: Tensor, numbers: Tensor, size: tuple[int,
             )
         )
     known = numbers._array
+    indexing.look_at(known, shape[0])
     if isinstance(known, np.ndarray) and known.size and not (known.min() >= 0 and known.max() < shape[0]):
         text = "box_index has values outside [0, batch_size) [Op:CropAndResize]"
         raise OutOfRangeError(

@@ -9,6 +9,7 @@ import numpy as np
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import op
 from gradtape.errors import InvalidArgumentError, dims, message
+from gradtape.ops.execution import staging
 from gradtape.values.shape import is_open
 
 
@@ -29,7 +30,8 @@ put_slice.vjp(lambda xp, g, *, index: xp.getitem(g, index=index))
 
 
 def check_range(indices, length: int, what: str = "indices") -> None:
-    """Refuse indices outside [0, length); NumPy would wrap negative ones silently. Traced indices are not looked at."""
+    """Refuse indices outside [0, length), where NumPy would wrap negative ones; of traced ones those that arguments decide."""
+    look_at(indices, length)
     if isinstance(indices, np.ndarray) and indices.size and (indices.min() < 0 or int(indices.max()) >= length):
         bad = (indices < 0) | (indices >= _limit(length))
         where = tuple(int(i) for i in np.argwhere(bad)[0]) if indices.ndim else ()
@@ -40,6 +42,12 @@ def check_range(indices, length: int, what: str = "indices") -> None:
                 fix="indices count from 0; negative ones are not allowed here",
             )
         )
+
+
+def look_at(indices, end: int | tuple[int, ...], *, always: bool = False) -> None:
+    """Let a call of a function be refused if traced indices are out of range: if its arguments decide them, or ``always``."""
+    if staging.inside and not isinstance(indices, np.ndarray):
+        staging.control.within(indices, end, always=always)
 
 
 def _limit(length: int) -> int:
@@ -104,8 +112,6 @@ along_axis_transpose.vjp(lambda xp, g, indices, *, axis: xp.take_along_axis(g, i
 
 def check_range_nd(indices, shape: tuple[int, ...]) -> None:
     """Refuse index vectors that point outside ``shape``."""
-    if not isinstance(indices, np.ndarray):
-        return
     depth = indices.shape[-1]
     if depth > len(shape):
         raise InvalidArgumentError(
@@ -115,7 +121,8 @@ def check_range_nd(indices, shape: tuple[int, ...]) -> None:
                 expected=f"at most {len(shape)} numbers per index",
             )
         )
-    if not indices.size:
+    look_at(indices, tuple(shape[:depth]))
+    if not isinstance(indices, np.ndarray) or not indices.size:
         return
     ends = indices.reshape(-1, depth).max(0).tolist()
     if indices.min() < 0 or any(last >= length for last, length in zip(ends, shape)):

@@ -196,7 +196,9 @@ def _checked_labels(
     used = elementwise.less(wrap(np.arange(shape[1], dtype=np.int32)), shapes.expand_dims(lengths, axis=1))
     if all(isinstance(part._array, np.ndarray) for part in (table, lengths, frames)):  # traced ones cannot be looked at
         _check_values(table._array, used._array, lengths._array, frames._array, time, classes)
-    return elementwise.where(used, table, elementwise.zeros_like(table)), lengths, frames
+    table = elementwise.where(used, table, elementwise.zeros_like(table))
+    indexing.look_at(table._array, classes, always=True)
+    return table, lengths, frames
 
 
 def _check_values(

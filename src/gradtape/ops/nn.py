@@ -303,8 +303,9 @@ def sparse_cross_entropy(xp, x, labels):
 
 
 def _checked_labels(xp: Any, labels: Any, classes: int) -> Any:
-    """The labels. Traced ones cannot be looked at: a negative one, which would count from the end, is moved beyond it: nan."""
+    """The labels. A device does not look at them: a negative one, which would count from the end, is moved beyond it: nan."""
     if not isinstance(labels, np.ndarray):
+        indexing.look_at(labels, classes, always=True)
         return xp.where(labels < 0, xp.full(shape=(), value=classes, dtype=xp.dtype(labels)), labels)
     if not labels.size or (labels.min() >= 0 and labels.max() < classes):
         return labels

@@ -48,6 +48,7 @@ def _check_updates(where: Tensor, updates: Tensor, full: tuple[int, ...], label:
 
 def _check_places(where: Tensor, full: tuple[int, ...], label: str) -> None:
     """Refuse index vectors outside a shape, where they are known."""
+    indexing.look_at(where._array, full[: where._array.shape[-1]])
     if type(where) is not Tensor or not where._array.size:
         return
     array = where._array
@@ -71,7 +72,7 @@ def tensor_scatter(label: str, x: Any, indices: Any, updates: Any, how: str) -> 
         return (elementwise.add if how == "add" else elementwise.subtract)(x, placed)
     depth = where._array.shape[-1]
     rows, rest = int(np.prod(full[:depth], dtype=np.int64)), full[depth:]
-    index = _row_numbers(where, full[:depth])
+    index = _row_numbers(where, full[:depth], rows)
     updates = shape.reshape(updates, shape=(index._array.shape[0], *rest))
     flat = shape.reshape(x, shape=(rows, *rest))
     if how == "update":
@@ -81,10 +82,13 @@ def tensor_scatter(label: str, x: Any, indices: Any, updates: Any, how: str) -> 
     return shape.reshape(out, shape=full)
 
 
-def _row_numbers(where: Tensor, lead: tuple[int, ...]) -> Tensor:
-    """Index vectors as numbers of rows of the flattened leading axes."""
+def _row_numbers(where: Tensor, lead: tuple[int, ...], rows: int) -> Tensor:
+    """Index vectors as numbers of rows of the flattened leading axes; traced ones that are out of range stand behind them."""
     strides = np.array([int(np.prod(lead[i + 1 :], dtype=np.int64)) for i in range(len(lead))], np.int64)
     total = reduce.sum(elementwise.multiply(elementwise.cast(where, "int64"), strides), axis=where._array.ndim - 1)
+    if type(where) is not Tensor:
+        inside = elementwise.logical_and(elementwise.greater_equal(where, 0), elementwise.less(where, np.array(lead, np.int64)))
+        total = elementwise.where(reduce.all(inside, axis=where._array.ndim - 1), total, rows)
     return shape.reshape(total, shape=(-1,))
 
 

@@ -219,6 +219,7 @@ def unsorted_segments(label: str, reduction: Callable) -> Callable:
                     fix=f"num_segments={known.max() + 1}",
                 )
             )
+        indexing.look_at(elementwise.maximum(ids, 0)._array, count)
         if lead != 1:
             size = int(np.prod(ids._array.shape, dtype=np.int64))
             x = shape.reshape(x, shape=(size, *x._array.shape[lead:]))
@@ -253,4 +254,6 @@ def extreme_rows(x: Tensor, index: Tensor, updates: Tensor, largest: bool) -> Te
     rows = x._array.shape[0]
     ids = shape.concatenate(wrap(np.arange(rows, dtype=np.int64)), elementwise.cast(index, "int64"), axis=0)
     function = segment_max if largest else segment_min
-    return function(shape.concatenate(x, updates, axis=0), ids, count=rows, empty=0)
+    # One more, for traced indices that are out of range.
+    out = function(shape.concatenate(x, updates, axis=0), ids, count=rows + 1, empty=0)
+    return indexing.getitem(out, index=(slice(0, rows),))
