@@ -207,3 +207,18 @@ def test_paddings_for_blocks_are_the_least():
     paddings, crops = toplevel.required_space_to_batch_paddings([5, 7, 6], [2, 3, 6], [[1, 0], [0, 0], [0, 0]])
     assert paddings.numpy().tolist() == [[1, 0], [0, 2], [0, 0]]
     assert crops.numpy().tolist() == [[0, 0], [0, 2], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("indices", "at"), [([[0, 1], [-3]], 0), ([[0, -1], [1]], 1), ([[[0], [-2]], [[1], [2]]], 1)], ids=str
+)
+def test_dynamic_stitch_counts_positions_from_0(indices, at):
+    data = [tf.ones_like(tf.constant(part), tf.float32) for part in indices]
+    for stitch in (tf.dynamic_stitch, tf.function(tf.dynamic_stitch)):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"indices\[{at}\] is out of range"):
+            stitch(indices, data)
+
+
+def test_reverse_sequence_takes_no_negative_lengths():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"seq_lens\(1\) < 0"):
+        tf.reverse_sequence(tf.ones([2, 3]), [1, -2], seq_axis=1)

@@ -399,6 +399,9 @@ def reverse_sequence(x: Tensor, sizes: Any, seq_axis: int, batch_axis: int) -> T
                 expected=f"at most {length}",
             )
         )
+    if (counts < 0).any():
+        text = f"seq_lens({int(np.argmax(counts < 0))}) < 0 [Op:ReverseSequence]"
+        raise InvalidArgumentError(message(text, received=f"seq_lengths {counts.tolist()}", expected="lengths of 0 or more"))
     place = np.arange(length)
     order = np.where(place < counts[:, None], counts[:, None] - 1 - place, place)  # (batch, seq)
     order = order if batch < seq else order.T
@@ -603,6 +606,13 @@ def dynamic_stitch(indices: Any, data: Any) -> Tensor:
         x = convert_to_tensor(value)
         rows.append(shape.reshape(x, shape=(place.size, *x._array.shape[place.ndim :])))
     flat = np.concatenate([p.ravel() for p in places])
+    if flat.size and flat.min() < 0:
+        which = next(i for i, place in enumerate(places) if (place < 0).any())
+        at = int(np.argmax(places[which].ravel() < 0))
+        text = f"indices[{at}] is out of range [Op:DynamicStitch]"
+        raise InvalidArgumentError(
+            message(text, received=f"{places[which].flat[at]} in indices[{which}]", expected="positions, counted from 0")
+        )
     size = int(flat.max()) + 1 if flat.size else 0
     source = np.full(size, -1, np.int64)
     source[flat] = np.arange(flat.size)  # NumPy writes in order: the last one stays
