@@ -398,3 +398,63 @@ def test_noise_of_a_glimpse_lies_between_the_pixels():
         assert out.min() >= 3
         assert out.max() <= 5
         np.testing.assert_array_equal(out[0, 4:8, 4:8], image[0])
+
+
+# Sizes, as TensorFlow rounds them
+
+CROPS = [  # height, width, fraction, then height, width and first pixel of the crop
+    (20, 15, 0.1, 2, 3, 141), (10, 23, 0.6, 6, 15, 50), (10, 12, 0.8, 8, 10, 13), (1, 20, 0.4, 1, 8, 6), (34, 25, 0.31, 12, 9, 283),
+    (13, 2, 0.1, 3, 2, 10), (7, 32, 0.92, 7, 30, 1), (20, 24, 0.7, 14, 18, 75), (16, 34, 0.08, 2, 4, 253), (30, 29, 0.2, 6, 7, 359),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("height", "width", "fraction", "rows", "columns", "first"), CROPS)
+def test_central_crop_rounds_as_tensorflow_does(height, width, fraction, rows, columns, first):
+    image = tf.reshape(tf.range(height * width), [height, width, 1])
+    for share in (fraction, tf.constant(fraction), tf.constant(fraction, tf.float64), np.float32(fraction)):
+        crop = tf.image.central_crop(image, share)
+        assert (*crop.shape, int(crop[0, 0, 0])) == (rows, columns, 1, first)
+
+
+PADS = [  # height, width, target height and width, then top, left, height and width of what is not padding
+    (8, 12, 15, 30, 0, 3, 14, 22), (5, 22, 10, 21, 2, 0, 4, 20), (13, 16, 30, 30, 2, 0, 24, 29),
+    (5, 4, 27, 14, 4, 0, 17, 13), (9, 6, 7, 29, 0, 12, 7, 4), (38, 37, 27, 38, 0, 5, 27, 26), (21, 3, 37, 29, 0, 11,
+    37, 5), (33, 17, 3, 36, 0, 17, 3, 1), (23, 39, 29, 14, 10, 0, 8, 13), (33, 8, 27, 17, 0, 5, 27, 6), (36, 24, 35,
+    38, 0, 7, 34, 23), (28, 14, 25, 32, 0, 9, 25, 12), (32, 8, 14, 16, 0, 6, 13, 3), (14, 20, 25, 36, 0, 0, 25, 35),
+    (24, 8, 39, 27, 0, 7, 39, 12), (15, 9, 12, 21, 0, 6, 12, 7), (17, 36, 12, 14, 2, 0, 6, 14), (23, 33, 28, 30, 3, 0,
+    20, 30), (5, 8, 22, 30, 1, 0, 18, 29), (36, 9, 15, 37, 0, 16, 14, 3), (35, 20, 31, 20, 0, 1, 31, 17), (29, 11, 14,
+    7, 0, 0, 14, 5), (26, 35, 37, 35, 5, 0, 26, 35), (39, 21, 7, 32, 0, 14, 6, 3), (16, 29, 39, 7, 17, 0, 3, 7), (23,
+    27, 23, 23, 1, 0, 19, 23), (16, 16, 15, 25, 0, 5, 14, 14),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PADS, ids=str)
+def test_resize_with_pad_rounds_as_tensorflow_does(case):
+    height, width, target_height, target_width, top, left, rows, columns = case
+    found = tf.image.resize_with_pad(tf.ones([height, width, 1]), target_height, target_width).numpy()[..., 0]
+    expected = np.zeros((target_height, target_width))
+    expected[top : top + rows, left : left + columns] = 1.0
+    np.testing.assert_array_equal(found > 0, expected > 0)
+
+
+NEAREST = [  # width, from, to, count, and the columns that are read
+    (20, 0.1, 0.9, 25, [2, 3, 3, 4, 4, 5, 6, 6, 7, 8, 8, 9, 9, 10, 11, 11, 12, 13, 13, 14, 15, 15, 16, 16, 17]),
+    (20, 0.1, 0.9, 23, [2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 9, 10, 11, 12, 12, 13, 14, 14, 15, 16, 16, 17]),
+    (10, 0.1, 0.9, 19, [1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 8, 8]),
+    (16, 0.08, 0.66, 20, [1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 9, 10]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "low", "high", "count", "columns"), NEAREST)
+def test_crop_and_resize_reads_the_columns_that_tensorflow_reads(width, low, high, count, columns):
+    image = tf.reshape(tf.range(float(width)), [1, 1, width, 1])
+    found = tf.image.crop_and_resize(image, [[0.0, low, 0.0, high]], [0], [1, count], method="nearest")
+    np.testing.assert_array_equal(found[0, 0, :, 0], columns)
+
+
+def test_dilation_of_nothing_is_the_least_number():
+    """A window may lie between the pixels, where it has holes."""
+    x, w = tf.ones([1, 3, 14, 2]), tf.zeros([4, 4, 2])
+    least = np.finfo(np.float32).min
+    assert tf.nn.dilation2d(x, w, [1, 4, 4, 1], "SAME", "NHWC", [1, 4, 4, 1]).numpy().min() == least
+    assert tf.nn.erosion2d(x, w, [1, 4, 4, 1], "SAME", "NHWC", [1, 4, 4, 1]).numpy().max() == -least

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, shape, special, statistics
+from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, special, statistics
 from gradtape.ops.arguments import (
     NUMERIC,
     REAL,

@@ -136,3 +136,9 @@ def test_the_value_of_a_variable_is_the_variable_to_tapes():
     np.testing.assert_array_equal(accumulator.jvp(out), np.full((2, 1), 3.0))
     layer.kernel.assign(value * 2)
     np.testing.assert_array_equal(value, np.ones((3, 1)))  # what it was when it was read
+
+
+def test_windows_of_odd_length_are_symmetric_as_in_tensorflow():
+    real, imaginary = keras.ops.stft(np.arange(12, dtype="float32"), 3, 2, 4)
+    np.testing.assert_allclose(real[1], [1.0, 0.0, -1.0], atol=1e-6)
+    np.testing.assert_allclose(imaginary[1], [0.0, -1.0, 0.0], atol=1e-6)

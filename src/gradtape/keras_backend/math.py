@@ -10,7 +10,7 @@ import numpy as np
 from gradtape.errors import message
 from gradtape.keras_backend.core import convert_to_tensor
 from gradtape.keras_backend.numpy_promotion import floating, floating_unary, together
-from gradtape.ops import arrays, decompositions, elementwise, fourier, indexing, reduce, segments, signal, statistics
+from gradtape.ops import arrays, decompositions, elementwise, fourier, indexing, reduce, segments, signal, statistics, windows
 from gradtape.ops import shape as shapes
 from gradtape.values.tensor import Tensor, wrap
 
@@ -172,7 +172,7 @@ def _window(window: Any, length: int, fft_length: int, dtype: Any) -> Tensor:
         if share is None:
             text = 'If a string is passed to `window`, it must be one of `"hann"`, `"hamming"`. '
             raise ValueError(message(f"{text}Received: window={window}", expected="'hann' or 'hamming'"))
-        window = (1 - share) - share * np.cos(2 * np.pi / length * np.arange(length)) if length > 1 else np.ones(1)
+        window = windows.raised_cosine(length, True, dtype, 1 - share, share)  # of odd lengths TensorFlow's are symmetric
     values = convert_to_tensor(window, dtype)
     if values._array.shape != (length,):
         text = f"The shape of `window` must be equal to [sequence_length]. Received: window shape={tuple(values.shape)}"

@@ -146,10 +146,15 @@ def pad(image: Any, offset_height: Any, offset_width: Any, target_height: Any, t
     return shapes.pad(x, widths=widths)
 
 
+def _scalar(value: Any) -> Any:
+    return convert_to_tensor(value)._host()[()]
+
+
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
     """The middle of the image: this fraction of its height and width."""
     x = convert_to_tensor(image)
-    fraction = float(convert_to_tensor(central_fraction)._host())
+    # As TensorFlow computes: a Python number in double precision, a tensor in its own.
+    fraction = np.float64(central_fraction) if type(central_fraction) in (int, float) else _scalar(central_fraction)
     _require(0 < fraction <= 1, "central_fraction must be within (0, 1]", f"{fraction}", "0.5 for half of each side")
     if fraction == 1:
         return x
@@ -159,7 +164,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
             message(text, received=f"shape {x._array.shape}", expected="(height, width, channels), or a batch of them")
         )
     rows, columns = image_tensor(x)._array.shape[-3:-1]
-    top, left = (int((n - n * fraction) / 2) for n in (rows, columns))
+    top, left = (int((n - n * fraction) / 2) for n in np.array([rows, columns], fraction.dtype))
     return _rectangle(x, top, left, rows - 2 * top, columns - 2 * left)
 
 
@@ -184,7 +189,8 @@ def resize_with_pad(
     height, width = integer(target_height), integer(target_width)
     _require(height > 0, "target_height must be > 0.", f"{height}", "1 or more")
     _require(width > 0, "target_width must be > 0.", f"{width}", "1 or more")
-    lengths, targets = np.array(x._array.shape[-3:-1], np.float64), np.array([height, width], np.float64)
+    # In float32, as in TensorFlow: (8, 12) fits into (15, 30) as (14, 22).
+    lengths, targets = np.array(x._array.shape[-3:-1], np.float32), np.array([height, width], np.float32)
     fitted = lengths / (lengths / targets).max()
     rows, columns = (int(n) for n in np.floor(fitted))
     top, left = (max(0, int(n)) for n in np.floor((targets - fitted) / 2))

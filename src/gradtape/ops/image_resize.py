@@ -243,7 +243,7 @@ def crop_and_resize(
     y, y_inside = (shapes.expand_dims(v, axis=2) for v in (y, y_inside))
     x, x_inside = (shapes.expand_dims(v, axis=1) for v in (x, x_inside))
     if method == "nearest":
-        crops = _pixels(image, number, elementwise.floor(y + 0.5), elementwise.floor(x + 0.5))
+        crops = _pixels(image, number, _rounded(y), _rounded(x))
     else:
         crops = _interpolated(image, number, y, x)
     inside = shapes.expand_dims(elementwise.logical_and(y_inside, x_inside), axis=3)
@@ -255,12 +255,18 @@ def _samples(low: Tensor, high: Tensor, length: int, count: int) -> tuple[Tensor
     last = float(length - 1)
     if count > 1:
         steps = elementwise.cast(wrap(np.arange(count)[None]), low.dtype)
-        stride = (high - low) * (last / (count - 1))
+        stride = (high - low) * last / float(count - 1)
         place = shapes.expand_dims(low * last, axis=1) + steps * shapes.expand_dims(stride, axis=1)
     else:
         place = shapes.expand_dims(0.5 * (low + high) * last, axis=1)
     inside = elementwise.logical_and(elementwise.greater_equal(place, 0.0), elementwise.less_equal(place, last))
     return elementwise.where(inside, place, elementwise.zeros_like(place)), inside
+
+
+def _rounded(x: Tensor) -> Tensor:
+    """The nearest whole numbers, upwards from halves; ``floor(x + 0.5)`` would round twice."""
+    below = elementwise.floor(x)
+    return elementwise.where(elementwise.greater_equal(x - below, 0.5), below + 1.0, below)
 
 
 def _interpolated(image: Tensor, number: Tensor, y: Tensor, x: Tensor) -> Tensor:

@@ -18,6 +18,11 @@ from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 
+def _least(dtype):
+    """The least finite number: what TensorFlow's dilation of nothing gives."""
+    return float(dtypes.of(dtype)._limits.min)
+
+
 def _lowest(dtype):
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
@@ -214,7 +219,7 @@ def dilation(x: Any, filters: Any, *, strides: Any, padding: str, data_format: s
     pairs = convolutions.pads(padding, False, lengths, size, strides, dilations)
     counts = convolutions.positions(lengths, pairs, size, strides, dilations, "Dilation2D")
     if any(map(any, pairs)):
-        x = shapes.pad(x, widths=((0, 0), *pairs, (0, 0)), value=-np.inf)
+        x = shapes.pad(x, widths=((0, 0), *pairs, (0, 0)), value=_least(x._array.dtype))
     found = elementwise.add(spatial.windows(x, size=size, strides=strides, dilations=dilations), w)
     flat = shapes.reshape(found, shape=(x._array.shape[0], *counts, size[0] * size[1], x._array.shape[-1]))
     return reduce.max(flat, axis=3)
