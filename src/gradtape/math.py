@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.errors import InvalidArgumentError, dims, message
-from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, special, statistics
+from gradtape.ops import elementwise, guarded, nondiff, reduce, segments, statistics
 from gradtape.ops.arguments import (
     NUMERIC,
     REAL,
@@ -91,12 +91,13 @@ __all__ = [
 ]  # fmt: skip
 
 _INTEGRALS = (
-    "bessel_i0 bessel_i0e bessel_i1 bessel_i1e betainc erfcinv igamma igammac ndtri sobol_sample special zeta".split()
+    "bessel_i0 bessel_i0e bessel_i1 bessel_i1e betainc erfcinv igamma igammac ndtri polygamma sobol_sample special zeta".split()
 )
 
 if TYPE_CHECKING:
     from gradtape.math_integrals import (  # noqa: I001
-        bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, betainc, erfcinv, igamma, igammac, ndtri, sobol_sample, special, zeta
+        bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, betainc, erfcinv, igamma, igammac, ndtri, polygamma, sobol_sample,
+        special, zeta,
     )  # fmt: skip
 
 
@@ -171,11 +172,6 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     if difference._array.dtype.kind == "c":
         return elementwise.multiply(difference, elementwise.conj(difference))
     return elementwise.square(difference)
-
-
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The derivative of order a of digamma at x; nan where a is not a whole number ≥ 0. No gradient flows to a."""
-    return special.polygamma(a, convert_to_tensor(x))
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:

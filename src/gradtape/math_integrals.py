@@ -8,11 +8,12 @@ from gradtape import math_special as special
 from gradtape.ops import special as _special
 from gradtape.ops.special import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e, erfcinv, ndtri
 from gradtape.values import dtypes
+from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor
 
 __all__ = [
-    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "erfcinv", "igamma", "igammac", "ndtri", "sobol_sample",
-    "special", "zeta",
+    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "betainc", "erfcinv", "igamma", "igammac", "ndtri", "polygamma",
+    "sobol_sample", "special", "zeta",
 ]  # fmt: skip
 
 
@@ -29,6 +30,11 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b); no gradient flows to a and b."""
     return _special.checked_betainc(a, b, x)
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The derivative of order a of digamma at x; nan where a is not a whole number ≥ 0. No gradient flows to a."""
+    return _special.polygamma(a, convert_to_tensor(x))
 
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:

@@ -305,9 +305,9 @@ class Program:
                 self._constants[name] = jax.device_put(np.asarray(value))  # once, not at every call
         self.backward: Piece | None = None
         self._handed_over = 0
-        self.outputs, assigned = counts[0], counts[1] - counts[0]
+        self.outputs, changes = counts[0], counts[1] - counts[0]
         text = self._looked_at(text, inputs)
-        end = self.outputs + assigned
+        end = self.outputs + changes
         equations = _needed(text.eqns, text.outvars[:end])
         outputs = list(text.outvars[:end])
         if len(text.outvars) > end:

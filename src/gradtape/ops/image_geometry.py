@@ -155,7 +155,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     x = convert_to_tensor(image)
     # As TensorFlow computes: a Python number in double precision, a tensor in its own.
     fraction = np.float64(central_fraction) if type(central_fraction) in (int, float) else _scalar(central_fraction)
-    _require(0 < fraction <= 1, "central_fraction must be within (0, 1]", f"{fraction}", "0.5 for half of each side")
+    _require(bool(0 < fraction <= 1), "central_fraction must be within (0, 1]", f"{fraction}", "0.5 for half of each side")
     if fraction == 1:
         return x
     if x._array.ndim > 4:
