@@ -42,6 +42,10 @@ REFUSED = {
         lambda y: tf.while_loop(lambda i, s: i < 20, lambda i, s: (i + 1, s + cross_entropy(y)), [0, tf.zeros([4])])[1],
         [0, 1, 2, 0], [0, 1, 2, 3],
     ),
+    "labels of a vectorized_map": (
+        lambda y: tf.vectorized_map(lambda v: tf.nn.sparse_softmax_cross_entropy_with_logits(v, tf.zeros([3])), y),
+        [0, 1, 2, 0], [0, 1, 2, 3], [0, 1, 2, -1],
+    ),
     "gather": (lambda i: tf.gather(tf.constant(TABLE), i), [0, 3], [0, 4], [0, -1]),
     "gather along the second axis": (lambda i: tf.gather(tf.constant(TABLE), i, axis=1), [0, 2], [0, 3], [0, -1]),
     "an index": (lambda i: tf.constant(TABLE)[i], -4, 4, -5),

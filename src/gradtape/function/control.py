@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.core.cuts import CONDITION, leave
 from gradtape.core.op import RECORDED
@@ -56,6 +57,8 @@ def require(holds: Tensor) -> None:
 def within(indices: Any, end: int | tuple[int, ...], *, always: bool = False) -> None:
     """Check that traced indices, as an array, are in a range from 0: if a call's arguments decide them, or ``always``."""
     state = current()
+    while isinstance(indices, Batched):  # of a `vectorized_map`: those of all its elements
+        indices = getattr(indices.value, "_array", indices.value)
     if isinstance(state, Tracing) and has_numbers(indices, end):
         state.within(indices, end, always)
 
