@@ -269,7 +269,7 @@ def test_a_program_refuses_a_number_that_is_no_class(kind, bad, from_logits):
             loss = tf.reduce_sum(losses)
         return losses, tape.gradient(loss, x)
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match="label value of .* outside the valid range of"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"label value of .* outside the valid range of"):
         loss_and_gradient(tf.constant(np.array([2, bad]).astype(kind)))
     assert np.isfinite(loss_and_gradient(tf.constant(np.array([2, 0]).astype(kind)))[0]).all()
 
