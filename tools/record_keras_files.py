@@ -1,6 +1,7 @@
 """Files of small Keras models that pass between backends.
 
     KERAS_BACKEND=jax python tools/record_keras_files.py                  # records tests/goldens/keras: files, and results
+    KERAS_BACKEND=tensorflow python tools/record_keras_files.py --describe tests/goldens/keras  # the results there instead
     python tools/record_keras_files.py --write FOLDER                     # the same files, written on gradtape
     KERAS_BACKEND=jax python tools/record_keras_files.py --check FOLDER   # do they load there, with equal results?
 
@@ -42,6 +43,17 @@ def write(keras: Any, folder: Path) -> None:
     (folder / "files.json").write_text(json.dumps(results) + "\n")
 
 
+def describe(keras: Any, folder: Path) -> None:
+    """Record what these files give on this backend: jax adds up the gradients of an embedding, TensorFlow does not."""
+    import saved_models
+
+    saved_models.custom_layer(keras)
+    results = {"keras": keras.__version__, "backend": keras.backend.backend()}
+    for name in saved_models.MODELS:
+        results[name] = saved_models.described(keras.models.load_model(folder / f"{name}.keras"), name)
+    (folder / "files.json").write_text(json.dumps(results) + "\n")
+
+
 def check(keras: Any, folder: Path) -> None:
     import saved_models
 
@@ -59,11 +71,14 @@ def check(keras: Any, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, default=ROOT / "tests" / "goldens" / "keras")
+    parser.add_argument("--describe", type=Path)
     parser.add_argument("--check", type=Path)
     options = parser.parse_args()
     keras = load_keras()
     if options.check:
         check(keras, options.check)
+    elif options.describe:
+        describe(keras, options.describe)
     else:
         write(keras, options.write)
 

@@ -33,7 +33,7 @@ RECORDS = _records()
 BY_DEFINITION = {"gamma_sample", "truncated_sample", "fake_quantize"}  # their derivative is not that of the kernel
 RULES = [
     (name, i) for name, call in sorted(OPS.items()) if call.op.rules and name not in BY_DEFINITION
-    for i, rule in enumerate(call.op.rules) if rule is not None
+    for i, rule in enumerate(call.op.rules) if rule is not None and (name, i) != ("nextafter", 1)  # 0, a thousandth more or not
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Four small networks with known weights and data: what `tools/record_keras_curves.py` trains on Keras's jax backend, and
+"""Four small networks with known weights and data: what `tools/record_keras_curves.py` trains on TensorFlow, and
 `test_keras_curves.py` here. Neither dropout nor shuffling: nothing is left to chance."""
 
 from __future__ import annotations

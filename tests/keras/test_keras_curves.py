@@ -1,4 +1,4 @@
-"""The same weights and data give the loss curves of Keras on jax: by `train_on_batch`, and by a loop with a tape."""
+"""The same weights and data give the loss curves of Keras on TensorFlow: by `train_on_batch`, and by a loop with a tape."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ WAYS = [
 
 @pytest.mark.parametrize(("train", "eagerly"), WAYS)
 @pytest.mark.parametrize("name", curve_models.MODELS)
-def test_loss_curves_are_those_of_keras_on_jax(name, train, eagerly):
+def test_loss_curves_are_those_of_keras_on_tensorflow(name, train, eagerly):
     if not eagerly:
         pytest.importorskip("jax")
     np.testing.assert_allclose(train(name, eagerly=eagerly), CURVES[name], rtol=1e-4, atol=1e-4)

@@ -52,6 +52,7 @@ class Doubling(keras.layers.Layer):
 
 @pytest.mark.parametrize("name", saved_models.MODELS)
 def test_a_file_written_on_jax_loads_here(name):
+    """It gives what it gives on TensorFlow, training included."""
     expected = json.loads((FILES / "files.json").read_text())[name]
     model = keras.models.load_model(FILES / f"{name}.keras")
     model.run_eagerly = True
