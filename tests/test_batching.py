@@ -11,8 +11,8 @@ import pytest
 from dialect_samples import FIRST, SAMPLES, Sample, assert_same
 
 import gradtape as tf
-from gradtape.core import batching
-from gradtape.core.batching import BATCHED, Batched
+from gradtape.values import batched
+from gradtape.values.batched import BATCHED, Batched
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
@@ -145,7 +145,7 @@ def test_what_numpy_refuses_is_refused():
 
 def test_a_function_without_a_rule_runs_in_a_loop_and_says_so_once(monkeypatch, caplog):
     monkeypatch.setattr(NUMPY, "softsign", lambda x, y, *, power: x / (1 + np.abs(y)) ** power, raising=False)
-    monkeypatch.setattr(batching, "_said", set())
+    monkeypatch.setattr(batched, "_said", set())
     x, y = np.arange(6.0).reshape(3, 2), np.array([1.0, -2.0])
     with caplog.at_level(logging.WARNING, logger="gradtape"):
         for _ in range(2):
@@ -169,7 +169,7 @@ def test_a_jacobian_through_many_rules_is_the_looped_one():
     x = tf.constant(np.linspace(0.3, 1.7, 6).reshape(2, 3))
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
-        xp = batching.RECORDED
+        xp = batched.RECORDED
         y = xp.matmul(xp.tanh(x), xp.matrix_transpose(x))
         y = xp.concatenate(xp.cumprod(y, axis=1), xp.sort(y, axis=0), axis=0)
         y = xp.take(y, np.array([3, 0, 0]), axis=0) / xp.sum(xp.exp(y))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dialect_samples import FIRST, SAMPLES, Sample, assert_same
 
-from gradtape.core.batching import BATCHED
-from gradtape.core.op import RECORDED
+from gradtape.values.batched import BATCHED
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY

@@ -9,7 +9,8 @@ import pytest
 from dialect_samples import assert_same
 
 import gradtape as tf
-from gradtape.core.op import OPS, RECORDED, select
+from gradtape.core.op import OPS, select
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import JaxTensor, Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 import gradtape as tf
-from gradtape.core import batching
 from gradtape.scope import out_of_scope
-from gradtape.values import nest
+from gradtape.values import batched, nest
 from gradtape.values.tensor import wrap
 from gradtape.xp import jax as JAX
 
@@ -133,15 +132,15 @@ def is_batched(function: Callable) -> bool:
     said: list = []
     handler = logging.Handler()
     handler.emit = said.append  # type: ignore[method-assign]
-    batching.logger.addHandler(handler)
-    batching._said.clear()
+    batched.logger.addHandler(handler)
+    batched._said.clear()
     try:
         stacked = [tf.stack([v, v * 0.99]) for v in inputs()]
         tf.vectorized_map(lambda values: function(*values), stacked, fallback_to_while_loop=False)
     except Exception:
         return False
     finally:
-        batching.logger.removeHandler(handler)
+        batched.logger.removeHandler(handler)
     return not said
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import arrays, creation, elementwise, grids, indexing, nondiff, scatter, statistics
 from gradtape.ops import clip as clipping
@@ -22,6 +21,7 @@ from gradtape.ops.arguments import NUMERIC, integer, integers, lengths, not_allo
 from gradtape.values import dtypes
 from gradtape.values.composite import take_composites
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.shape import TensorShape, has_open, refuse_open
 from gradtape.values.tensor import Tensor, wrap
 

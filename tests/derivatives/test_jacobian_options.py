@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_random_programs import numbers, programs
 
 import gradtape as tf
-from gradtape.core import batching
 from gradtape.tangents import jacobian as engine
+from gradtape.values import batched
 
 
 @given(programs, st.integers(1, 5))
@@ -137,7 +137,7 @@ def test_ten_thousand_blocks_in_one_sweep(monkeypatch):
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(15, 2))
     x = tf.constant(rng.normal(size=(count, 15)))
-    monkeypatch.setattr(batching.logger, "warning", lambda text, *a: pytest.fail(text % a))
+    monkeypatch.setattr(batched.logger, "warning", lambda text, *a: pytest.fail(text % a))
     sweeps = []
     pull_back = tf.GradientTape._pull_back
     monkeypatch.setattr(tf.GradientTape, "_pull_back", lambda *a, **k: sweeps.append(1) or pull_back(*a, **k))

@@ -7,9 +7,8 @@ import pytest
 from test_records import close, every, floating_sources, samples, tensors
 
 import gradtape as tf
-from gradtape.core import batching
 from gradtape.ops.vectorized import vectorized_map
-from gradtape.values import nest
+from gradtape.values import batched, nest
 
 
 def three(record) -> list:
@@ -26,12 +25,12 @@ def three(record) -> list:
 @pytest.fixture
 def no_loop(monkeypatch):
     """A batching rule that is missing is an error, not a loop."""
-    monkeypatch.setattr(batching, "_said", set())
+    monkeypatch.setattr(batched, "_said", set())
 
     def refuse(text, *arguments):
         raise AssertionError(text % arguments)
 
-    monkeypatch.setattr(batching.logger, "warning", refuse)
+    monkeypatch.setattr(batched.logger, "warning", refuse)
 
 
 def by_values(record) -> bool:

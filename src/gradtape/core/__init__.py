@@ -1,1 +1,1 @@
-"""The engine: ops, records, the tape, the reverse sweep, batching, variables and custom rules."""
+"""The engine: ops, records, the tape, the reverse sweep, variables and custom rules."""

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.backprop import pull_several
-from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import RECORDED, select
+from gradtape.core.op import select
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.values import dtypes, nest
+from gradtape.values.batched import Batched
 from gradtape.values.composite import Structured
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.placement import beside
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import JaxTensor, Tensor, wrap
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gradtape.values.sharing import Presence
@@ -53,3 +55,23 @@ class suspended:
 
     def __exit__(self, *_: object) -> None:
         activate(self._saved)
+
+
+def level() -> int:
+    """How many batch axes the code that runs now is inside of."""
+    return len(thread.batch)
+
+
+@contextmanager
+def within(sizes: tuple[int, ...]) -> Iterator[int]:
+    """Context manager: the code inside runs for batch axes of these sizes; gives the level of the last."""
+    saved, thread.batch = thread.batch, sizes
+    try:
+        yield len(sizes)
+    finally:
+        thread.batch = saved
+
+
+def deeper(size: int) -> Any:
+    """Context manager: one batch axis of ``size`` more; gives its level."""
+    return within((*thread.batch, size))

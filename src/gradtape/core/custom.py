@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.backprop import Sweep, pull_several
-from gradtape.core.batching import Batched, _inner, level, within
 from gradtape.core.callsite import site
-from gradtape.core.context import activate, thread
+from gradtape.core.context import activate, level, thread, within
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import OPS, RECORDED, REGISTRY, Op, append_record
+from gradtape.core.op import OPS, REGISTRY, Op, append_record
 from gradtape.core.rules import Reads
 from gradtape.core.selection import EVERYWHERE, settled
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
+from gradtape.values.batched import Batched, inner
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, JaxTensor, Tensor, wrap
 
 
@@ -238,7 +239,7 @@ def on_tensors(function: Callable, gs: tuple, shapes: tuple, kinds: tuple, spars
     rows: list[list] = []
     count = len(_as_tensor(batched.value))
     if not count:  # an empty target: nothing to ask, but the shapes are known
-        xp = _inner(batched.value)
+        xp = inner(batched.value)
         return [None if s is None else Batched(xp.zeros(shape=(0, *s), dtype=k), batched.level) for s, k in zip(shapes, kinds)]
     for i in range(count):
         row = [RECORDED.getitem(_as_tensor(g.value), index=(i,)) if any(g is r for r in rows_of) else _as_tensor(g) for g in gs]
@@ -251,7 +252,7 @@ def _stacked(column: tuple, level: int) -> Any:
     like = next((p for p in column if p is not None), None)
     if like is None:
         return None
-    xp = _inner(like)
+    xp = inner(like)
     return Batched(xp.stack(*(xp.zeros_like(like) if p is None else p for p in column), axis=0), level)
 
 

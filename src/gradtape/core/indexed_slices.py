@@ -50,7 +50,7 @@ class IndexedSlices(Composite):
         return xp.take_transpose(self._values, self._indices, axis=0, shape=tuple(self._dense_shape), batch_dims=0)
 
     def _to_tensor(self, dtype: dtypes.DType | None = None) -> Tensor:
-        from gradtape.core.op import RECORDED
+        from gradtape.values.recorded import RECORDED
 
         if self._dense_shape is None:
             raise ValueError(

@@ -27,6 +27,7 @@ from gradtape.errors import InvalidArgumentError, OpError, advice, dims, message
 from gradtape.values import dtypes
 from gradtape.values.composite import Structured, hand_over, outranked, reflected
 from gradtape.values.convert import NUMBER, Convertible, convert_to_tensor, operand, string_scalar, wrong_dtype
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, Tensor, out_of_scope, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
@@ -53,23 +54,6 @@ REGISTRY: dict[str, Callable | None] = {}
 
 RUN: dict[Any, Callable] = {}
 """How to run an op in a namespace whose values carry derivatives, if not by its kernel: its rules may count more."""
-
-
-class _Recorded:
-    """The dialect on tensors: its functions are the ops themselves, so what is computed with it is recorded."""
-
-    scope = staticmethod(NUMPY.scope)
-
-    @staticmethod
-    def shape(x: Any) -> tuple[int, ...]:
-        return x._array.shape if isinstance(x, Tensor) else np.shape(x)
-
-    @staticmethod
-    def dtype(x: Any) -> np.dtype:
-        return x._array.dtype if isinstance(x, Tensor) else np.asarray(x).dtype
-
-
-RECORDED: Any = _Recorded()
 
 
 class Op:
@@ -552,9 +536,7 @@ def select(tensors: Any) -> Any:
             if type(x) is Tensor:
                 continue
             if type(x) is BatchedTensor:
-                from gradtape.core.batching import BATCHED
-
-                return BATCHED
+                return BatchedTensor.xp
             if hasattr(type(x), "xp"):  # storage that brings its own namespace
                 xp = type(x).xp
             elif xp is NUMPY:

@@ -23,20 +23,21 @@ from gradtape.core.asking import (
     unconnected_option,
 )
 from gradtape.core.backprop import Sweep, pull_general, pull_several
-from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.callsite import Listening, site, warn_at_site
 from gradtape.core.context import activate, thread
 from gradtape.core.cuts import WITNESS
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.observed import UNANSWERED, ObservedSweep, Observer, Remains
-from gradtape.core.op import RECORDED, REGISTRY, select
+from gradtape.core.op import REGISTRY, select
 from gradtape.core.selection import AT_POLES, watch
 from gradtape.core.trace import CHECKS, Trace
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.values import dtypes, nest
+from gradtape.values.batched import BATCHED, Batched
 from gradtape.values.composite import Composite
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor
 from gradtape.xp import numpy as NUMPY
 from gradtape.xp.poles import met

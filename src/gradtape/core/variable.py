@@ -19,13 +19,14 @@ import numpy as np
 from gradtape.core.context import thread
 from gradtape.core.cuts import ASSIGNED, leave
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import OPS, RECORDED, select
+from gradtape.core.op import OPS, select
 from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.graph_variable import GraphVariable
 from gradtape.values.naming import scoped
 from gradtape.values.placement import beside, placed
+from gradtape.values.recorded import RECORDED
 from gradtape.values.shape import TensorShape
 from gradtape.values.sharing import WRITING, new_lock
 from gradtape.values.tensor import Reference, Tensor, VariableKey, _unhashable, wrap

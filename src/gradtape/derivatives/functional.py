@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.op import RECORDED
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.core.variable import Variable
 from gradtape.errors import message
@@ -20,6 +19,7 @@ from gradtape.tangents.forward import ForwardAccumulator
 from gradtape.tangents.jacobian import Chunks, units
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor
 
 _ZERO = UnconnectedGradients.ZERO

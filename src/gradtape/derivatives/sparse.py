@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import Batched, level
-from gradtape.core.op import RECORDED
+from gradtape.core.context import level
 from gradtape.core.tape import GradientTape, UnconnectedGradients
 from gradtape.derivatives.functional import point, scalar
 from gradtape.derivatives.sparsity import propagate
 from gradtape.errors import message
 from gradtape.tangents.jacobian import _ancestors, _pushed, _unbatched, array_of, prefers_forward
+from gradtape.values.batched import Batched
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 
 

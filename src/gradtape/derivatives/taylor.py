@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import BATCHED, Batched
 from gradtape.core.context import suspended, thread
 from gradtape.core.custom import make_custom_record
 from gradtape.core.op import OPS, REGISTRY, RUN, Op, make_record
@@ -25,6 +24,7 @@ from gradtape.derivatives.namespaces import Namespace
 from gradtape.errors import message
 from gradtape.tangents.forward import ForwardAccumulator, push
 from gradtape.values import dtypes, nest
+from gradtape.values.batched import BATCHED, Batched
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import Tensor, store, wrap
 from gradtape.xp import dialect

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import NotVectorizable
 from gradtape.core.context import suspended, thread
 from gradtape.core.custom import record_custom
 from gradtape.core.tape import GradientTape
@@ -26,6 +25,7 @@ from gradtape.function.state import State
 from gradtape.ops import elementwise
 from gradtape.ops.execution import staging
 from gradtape.values import nest
+from gradtape.values.batched import NotVectorizable
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import Tensor, wrap
 

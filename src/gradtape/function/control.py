@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.core.cuts import CONDITION, leave
-from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.function.branches import choose
@@ -28,7 +26,9 @@ from gradtape.function.repeats import Repeat, Unfit
 from gradtape.function.state import Tracing, current
 from gradtape.ops import execution
 from gradtape.values import nest
+from gradtape.values.batched import Batched
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.shape import is_open
 from gradtape.values.tensor import Tensor, wrap
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gradtape.core.backprop import pull_several
-from gradtape.core.op import RECORDED
 from gradtape.core.tape import LEAF, GradientTape
 from gradtape.function.regions import Region
 from gradtape.function.state import Tracing, current
 from gradtape.ops.execution import Unstageable
 from gradtape.values import nest
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor
 
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import Batched
-from gradtape.core.batching import level as batch_level
 from gradtape.core.context import activate, thread
+from gradtape.core.context import level as batch_level
 from gradtape.core.custom import make_custom_record, pull_custom
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import OPS, append_record
@@ -28,6 +27,7 @@ from gradtape.function.state import CHECKS, State, Tracing, current, waits_anywa
 from gradtape.ops.execution import Unstageable, staging
 from gradtape.ops.tensor_array import TensorArray
 from gradtape.tangents.forward import ForwardAccumulator, Listener
+from gradtape.values.batched import Batched
 from gradtape.values.convert import NUMBER, convert_to_tensor
 from gradtape.values.shape import is_open
 from gradtape.values.tensor import Tensor, wrap

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.context import thread
-from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, message
 from gradtape.function.leaves import Leaves, Mismatch, as_tensor, is_number, is_same, is_tensor, spec, tensor_of
 from gradtape.function.loops import Loop, Steps
@@ -22,6 +21,7 @@ from gradtape.ops.execution import Unstageable
 from gradtape.ops.tensor_array import TensorArray
 from gradtape.values import dtypes, nest
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 
 FIRST_BOUND = 32

@@ -16,11 +16,12 @@ import numpy as np
 
 from gradtape.core.callsite import Place
 from gradtape.core.context import suspended
-from gradtape.core.op import RECORDED, apply
+from gradtape.core.op import apply
 from gradtape.core.tape import GradientTape
 from gradtape.inspect.replay import Step, steps_of
 from gradtape.testing.check import _derivative, _double, _flat, _floating, _reals, _split
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import wrap
 
 _DOUBT = 1e-4  # a numerical derivative that is less certain than this says nothing

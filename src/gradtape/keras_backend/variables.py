@@ -13,13 +13,13 @@ from keras.src.backend.common.stateless_scope import get_stateless_scope
 from keras.src.backend.config import floatx
 
 from gradtape import toplevel
-from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable as Cell
 from gradtape.errors import message
 from gradtape.ops import creation
 from gradtape.ops.execution import init_scope
 from gradtape.values import convert, dtypes
 from gradtape.values.composite import Structured
+from gradtape.values.recorded import RECORDED
 from gradtape.values.shape import TensorShape, is_open
 from gradtape.values.tensor import Tensor
 

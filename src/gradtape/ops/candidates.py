@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.errors import InvalidArgumentError, dims, message
 from gradtape.ops import random
 from gradtape.ops.arguments import integer
 from gradtape.values import dtypes
+from gradtape.values.batched import Batched
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradtape.core.backprop import PAIR, Sweep
-from gradtape.core.batching import Batched
 from gradtape.core.context import thread
 from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.op import REGISTRY, RUN, Op
+from gradtape.values.batched import Batched
 from gradtape.values.placement import moved
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import dialect, jax_devices

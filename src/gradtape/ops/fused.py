@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from gradtape.core.backprop import Sweep
-from gradtape.core.batching import BATCHED
 from gradtape.core.context import thread
 from gradtape.core.custom import lifted
-from gradtape.core.op import RECORDED, Op, make_record
+from gradtape.core.op import Op, make_record
 from gradtape.core.selection import ALWAYS
+from gradtape.values.batched import BATCHED
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 

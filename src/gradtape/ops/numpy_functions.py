@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import NotVectorizable
 from gradtape.core.variable import Variable
 from gradtape.errors import message
 from gradtape.ops import elementwise, indexing, reduce, shape, statistics
 from gradtape.values import dtypes
+from gradtape.values.batched import NotVectorizable
 from gradtape.values.convert import Convertible, convert_to_tensor
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 

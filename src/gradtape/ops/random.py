@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.batching import Batched, NotVectorizable
 from gradtape.core.context import thread
 from gradtape.core.custom import record_custom
 from gradtape.core.variable import Variable
@@ -28,6 +27,7 @@ from gradtape.ops.cutting import cutting
 from gradtape.ops.execution import staging
 from gradtape.ops.reparameterized import gamma_sample
 from gradtape.values import dtypes
+from gradtape.values.batched import Batched, NotVectorizable
 from gradtape.values.convert import convert_to_tensor
 from gradtape.values.placement import placed
 from gradtape.values.shape import TensorShape, as_tuple

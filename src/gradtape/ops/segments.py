@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.op import RECORDED, op
+from gradtape.core.op import op
 from gradtape.errors import InvalidArgumentError, dims, message, shown
 from gradtape.ops import elementwise, indexing, shape
 from gradtape.ops.arguments import REAL, not_allowed
 from gradtape.ops.arguments import indices as as_indices
 from gradtape.ops.nondiff import truncate_divide
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.op import RECORDED
 from gradtape.errors import InvalidArgumentError, OutOfRangeError, dims, message, shown
 from gradtape.ops import arrays, shape
 from gradtape.ops.arguments import integers
 from gradtape.ops.execution import Unstageable, is_symbolic_tensor, staging
 from gradtape.values import dtypes
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.shape import TensorShape
 from gradtape.values.spec import TypeSpec, describe
 from gradtape.values.tensor import Tensor, wrap

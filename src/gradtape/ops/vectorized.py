@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradtape.core.batching import BATCHED, Batched, NotVectorizable, deeper
 from gradtape.core.callsite import logger
-from gradtape.core.context import thread
+from gradtape.core.context import deeper, thread
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import RECORDED, RUN
+from gradtape.core.op import RUN
 from gradtape.errors import message
 from gradtape.ops import fused
 from gradtape.values import nest
+from gradtape.values.batched import BATCHED, Batched, NotVectorizable
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 RUN[BATCHED] = fused.run

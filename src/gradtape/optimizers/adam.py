@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gradtape.core.context import suspended
-from gradtape.core.op import RECORDED
 from gradtape.errors import message
 from gradtape.optimizers.base import Optimizer, single, squared
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 
 
 class Adam(Optimizer):

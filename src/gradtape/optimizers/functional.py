@@ -13,11 +13,11 @@ import numpy as np
 
 from gradtape.core.context import suspended
 from gradtape.core.indexed_slices import IndexedSlices
-from gradtape.core.op import RECORDED
 from gradtape.core.variable import Variable
 from gradtape.optimizers import gradients
 from gradtape.optimizers.gradients import Slices, mapped
 from gradtape.values.convert import Convertible, convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 
 xp = RECORDED

@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.backprop import PAIR, Sweep, unregistered
-from gradtape.core.batching import Batched, level
 from gradtape.core.callsite import Listening, warn_at_site
-from gradtape.core.context import activate, thread
-from gradtape.core.op import OUTPUT, RECORDED, Op, apply
+from gradtape.core.context import activate, level, thread
+from gradtape.core.op import OUTPUT, Op, apply
 from gradtape.core.selection import ALWAYS, settled_tangent
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
 from gradtape.values import nest
+from gradtape.values.batched import Batched
 from gradtape.values.convert import convert_to_tensor
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from gradtape.core.backprop import PAIR, pull_several
-from gradtape.core.batching import Batched, level
-from gradtape.core.op import RECORDED, REGISTRY
+from gradtape.core.context import level
+from gradtape.core.op import REGISTRY
 from gradtape.errors import message
 from gradtape.tangents.forward import push
+from gradtape.values.batched import Batched
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, Tensor, wrap
 
 BUDGET = 256 * 2**20

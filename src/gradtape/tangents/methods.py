@@ -15,12 +15,12 @@ from gradtape.core.asking import (
     tensor_of,
     unconnected_option,
 )
-from gradtape.core.op import RECORDED
 from gradtape.core.tape import JACOBIANS, USED, GradientTape
 from gradtape.errors import message
 from gradtape.tangents import jacobian as jacobians
 from gradtape.values import nest
 from gradtape.values.placement import beside
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import Tensor, wrap
 
 _LOOP_NEEDS_PERSISTENT = (

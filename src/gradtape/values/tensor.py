@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -331,9 +331,10 @@ def _made_at(array: Any) -> str | None:
 
 
 class BatchedTensor(Tensor):
-    """A tensor whose array is a `batching.Batched`: one value per element of a hidden leading axis."""
+    """A tensor whose array is a `batched.Batched`: one value per element of a hidden leading axis."""
 
     __slots__ = ()
+    xp: ClassVar[Any]  # the namespace for such values, set by `batched`
 
 
 _new = object.__new__

@@ -6,6 +6,7 @@ The array inside a `Batched` may be a NumPy array, a tensor (then the batched wo
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -14,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from gradtape.core.callsite import logger
-from gradtape.core.context import thread
-from gradtape.core.op import RECORDED
 from gradtape.errors import message
+from gradtape.values.recorded import RECORDED
 from gradtape.values.tensor import BatchedTensor, Tensor, store, wrap
 from gradtape.xp import dialect
 from gradtape.xp import numpy as NUMPY
+
+logger = logging.getLogger("gradtape")
 
 _NO_VALUE = message(
     "The value of one element was asked for, but all elements are computed at once.",
@@ -49,7 +50,7 @@ class Batched:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return _inner(self.value).shape(self.value)[1:]
+        return inner(self.value).shape(self.value)[1:]
 
     @property
     def ndim(self) -> int:
@@ -61,7 +62,7 @@ class Batched:
 
     @property
     def dtype(self) -> np.dtype:
-        return _inner(self.value).dtype(self.value)
+        return inner(self.value).dtype(self.value)
 
     def __repr__(self) -> str:
         return f"Batched({self.value!r})"
@@ -98,26 +99,6 @@ BatchedTensor._text = _text  # type: ignore[method-assign,assignment]
 BatchedTensor._detached = _detached  # type: ignore[method-assign,assignment]
 
 
-def level() -> int:
-    """How many batch axes the code that runs now is inside of."""
-    return len(thread.batch)
-
-
-@contextmanager
-def within(sizes: tuple[int, ...]) -> Iterator[int]:
-    """Context manager: the code inside runs for batch axes of these sizes; gives the level of the last."""
-    saved, thread.batch = thread.batch, sizes
-    try:
-        yield len(sizes)
-    finally:
-        thread.batch = saved
-
-
-def deeper(size: int) -> Any:
-    """Context manager: one batch axis of ``size`` more; gives its level."""
-    return within((*thread.batch, size))
-
-
 class _Batched:
     """The namespace; its functions are set below."""
 
@@ -135,7 +116,7 @@ class _Batched:
 
     @staticmethod
     def dtype(x: Any) -> np.dtype:
-        return x.dtype if type(x) is Batched else _inner(x).dtype(x)
+        return x.dtype if type(x) is Batched else inner(x).dtype(x)
 
     def __getattr__(self, name: str) -> Callable:
         """A function that has no rule below runs in a loop."""
@@ -146,9 +127,10 @@ class _Batched:
 
 
 BATCHED: Any = _Batched()
+Batched.xp = BatchedTensor.xp = BATCHED  # type: ignore[attr-defined]
 
 
-def _inner(value: Any) -> Any:
+def inner(value: Any) -> Any:
     """The namespace of the array inside."""
     if isinstance(value, (np.ndarray, np.generic, int, float, complex, bool)):
         return NUMPY
@@ -165,11 +147,11 @@ def _namespace(args: tuple) -> Any:
     """The namespace for a mixture: recorded wins over raw, jax over NumPy."""
     found = NUMPY
     for x in args:
-        inner = _inner(x.value if type(x) is Batched else x)
-        if inner is RECORDED:
+        namespace = inner(x.value if type(x) is Batched else x)
+        if namespace is RECORDED:
             return RECORDED
-        if inner is not NUMPY:
-            found = inner
+        if namespace is not NUMPY:
+            found = namespace
     return found
 
 
