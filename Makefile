@@ -11,7 +11,7 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup check types tiny test programs test-all keras-suite bench demo docs clean
+.PHONY: setup check types tiny test programs instructions test-all keras-suite bench demo docs clean
 
 setup: $(DEV_READY)
 
@@ -30,6 +30,9 @@ test: $(DEV_READY)  ## everything but the slow tests
 
 programs: $(DEV_READY)  ## the random programs that make test leaves out: with its own, 500, compiled with tapes inside and outside
 	$(BIN)/pytest -m slow tests/function/test_function_random_programs.py -n $(WORKERS)
+
+instructions: $(DEV_READY)  ## of six small programs, at most 3 % more than before; needs valgrind
+	$(BIN)/python tools/count_instructions.py
 
 test-all: $(DEV_READY)
 	$(BIN)/pytest -n $(WORKERS)
