@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradtape as tf
+from gradtape.train import files
 
 pytestmark = pytest.mark.tiny
 
@@ -615,3 +616,14 @@ def test_what_a_traced_function_makes_is_restored_once(follow, tmp_path):
     status = follow(again).read(path)
     assert [float(step()) for _ in range(3)] == [3.0, 4.0, 5.0]
     status.assert_consumed()
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../other.safetensors", "", ".", 7, None])
+def test_an_index_names_no_data_outside_of_its_folder(name, tmp_path):
+    (tmp_path / "inner").mkdir()
+    prefix = tf.train.Checkpoint(v=tf.Variable(1.0)).write(str(tmp_path / "inner" / "ckpt"))
+    about = json.loads((tmp_path / "inner" / f"ckpt{files.INDEX}").read_text())
+    about.pop("crc32")
+    files.write_json(prefix + files.INDEX, {**about, "data": name})  # with a checksum that holds
+    with pytest.raises(tf.errors.DataLossError):
+        tf.train.Checkpoint(v=tf.Variable(2.0)).read(prefix)

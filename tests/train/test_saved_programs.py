@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gradtape as tf
+from gradtape.train import files
 
 pytest.importorskip("jax")
 
@@ -509,6 +510,25 @@ def test_damaged_and_missing_programs(tmp_path):
     tf.saved_model.save(other, tmp_path)
     assert len(list((tmp_path / "programs").iterdir())) == 2  # those of the first model are gone
     np.testing.assert_array_equal(tf.saved_model.load(tmp_path).f(rows(2)), rows(2) + 1)
+
+
+def renamed(about, name):
+    """A part of a saved model's description, with another name in the place of every program's file."""
+    if isinstance(about, dict):
+        return {k: name if k == "file" else renamed(part, name) for k, part in about.items()}
+    return [renamed(part, name) for part in about] if isinstance(about, list) else about
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../../secret", "", ".", "a" * 24, f"../programs/{'a' * 24}.stablehlo", 7, None])
+def test_a_saved_model_names_no_file_outside_of_it(name, tmp_path):
+    tf.saved_model.save(Net(), tmp_path / "model")
+    (tmp_path / "secret").write_text("not to be read")
+    path = tmp_path / "model" / "saved_model.json"
+    about = json.loads(path.read_text())
+    about.pop("crc32", None)
+    files.write_json(str(path), renamed(about, name))  # with a checksum that holds
+    with pytest.raises(tf.errors.DataLossError, match="as the file of a program"):
+        tf.saved_model.load(tmp_path / "model")
 
 
 def test_numbers_of_every_kind(tmp_path):

@@ -198,7 +198,7 @@ class Index:
         except FileNotFoundError:
             raise _not_found(prefix) from None
         try:
-            whole = _is_whole(index["objects"], index["tensors"])
+            whole = _is_whole(index["objects"], index["tensors"]) and os.path.basename(index["data"]) == index["data"]
             self._data = os.path.join(os.path.dirname(prefix), index["data"])
         except (LookupError, TypeError, AttributeError):
             whole = False

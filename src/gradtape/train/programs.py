@@ -6,6 +6,7 @@ import collections
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -22,6 +23,7 @@ from gradtape.train.objects import Node
 from gradtape.values.spec import TensorSpec
 
 FOLDER, ENDING = "programs", ".stablehlo"
+_NAME = re.compile(r"[0-9a-f]{24}" + re.escape(ENDING))
 DEFAULT = "serving_default"
 _COMPILED = (Function, ConcreteFunction, Method)
 _KINDS = (*_COMPILED, LoadedFunction)
@@ -198,8 +200,13 @@ def _load(folder: str, about: dict, build: Build, device: Inputs) -> LoadedProgr
 
 
 def _read(folder: str, about: dict, build: Build) -> Saved:
+    if not isinstance(about["file"], str) or _NAME.fullmatch(about["file"]) is None:
+        why = f"it names {about['file']!r} as the file of a program"
+        raise files.damaged("saved model", folder, why, f"a digest and {ENDING}: programs lie inside the model's folder")
     path = os.path.join(folder, FOLDER, about["file"])
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise OSError("it is no ordinary file")
         with open(path, "rb") as file:
             blob = file.read()
     except FileNotFoundError:
