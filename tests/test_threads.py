@@ -105,6 +105,51 @@ def test_functions_under_tapes_lose_no_update_of_one_another():
     assert float(v) == 200.0
 
 
+@pytest.mark.parametrize("name", ["SGD", "RMSprop", "Adam", "Adagrad", "Adadelta", "Adamax", "Nadam", "Ftrl", "Lion", "AdamW"])
+def test_every_optimizer_beside_another_thread_does_what_it_does_alone(name):
+    def trained():
+        variables = [tf.Variable(2.0), tf.Variable([1.0, -1.0]), tf.Variable(tf.ones([2, 3]))]
+        optimizer = getattr(tf.optimizers, name)(0.1)
+        for i in range(4):
+            optimizer.apply_gradients([(tf.ones_like(v) * (1.0 + i), v) for v in variables])
+        return [w.numpy() for w in (*variables, *optimizer.variables)]
+
+    expected, found = trained(), []
+    run(lambda: found.append(trained()), repeat(200, lambda: tf.Variable(0.0).assign_add(1.0)))
+    for a, b in zip(expected, found[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_threads_that_begin_with_one_new_optimizer_build_it_once():
+    for _ in range(20):
+        variables = [tf.Variable(tf.zeros([10])) for _ in range(3)]
+        optimizer = tf.optimizers.SGD(1.0, momentum=0.5)
+        step = lambda: optimizer.apply_gradients([(tf.ones([10]), v) for v in variables])  # noqa: B023
+        run(*[step] * 4)
+        assert len(optimizer.variables) == 5
+        assert int(optimizer.iterations) == 4
+
+
+def test_tapes_come_and_go_beside_updates():
+    v = tf.Variable(0.0)
+
+    def taped():
+        with tf.GradientTape():
+            pass
+
+    run(repeat(3000, taped), repeat(3000, taped), repeat(3000, lambda: v.assign_add(1.0)), repeat(3000, v.numpy))
+    assert float(v) == 3000
+
+
+def test_checkpoints_written_to_one_place_by_several_threads(tmp_path):
+    v = tf.Variable(tf.ones([100]))
+    path = str(tmp_path / "a")
+    run(*[repeat(5, lambda: tf.train.Checkpoint(v=v).write(path))] * 3)
+    v.assign(tf.zeros([100]))
+    tf.train.Checkpoint(v=v).read(path).assert_consumed()
+    assert v.numpy().tolist() == [1.0] * 100
+
+
 RULES = {
     "SGD": (lambda: tf.optimizers.SGD(0.5), 0.5),
     "large SGD": (lambda: tf.optimizers.SGD(0.5), 0.5),

@@ -590,3 +590,36 @@ def test_gradients_flow_through_a_loop_that_changes_nothing():
         tape.watch(x)
         y = f(x, tf.constant(4))
     assert (float(y), float(tape.gradient(y, x))) == (15.0, 5.0)
+
+
+def in_a_loop(w, p, n):
+    start = tf.constant(0), tf.constant(0.0)
+    return tf.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + tf.reduce_sum(w * w * w)), start)[1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda w, p, n: tf.cond(p, lambda: tf.reduce_sum(w * w), lambda: tf.reduce_sum(w)),
+        lambda w, p, n: tf.cond(p, lambda: tf.reduce_sum(w * w), lambda: tf.reduce_sum(w)) + tf.reduce_sum(w),
+        lambda w, p, n: tf.reduce_sum(tf.cond(p, lambda v=w * 3: v**3, lambda v=w * 3: v)),
+        lambda w, p, n: tf.switch_case(n - 1, [lambda: tf.reduce_sum(w), lambda: tf.reduce_sum(tf.tanh(w) * w)]),
+        in_a_loop,
+    ],
+    ids=["cond", "cond and more", "outside of cond", "switch", "loop"],
+)
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_watched_constant_is_differentiated_inside_branches_and_loops(body, outside):
+    """The first op of a body reads nothing but a tensor whose numbers are known while the program is made."""
+    constant = tf.constant([1.0, 2.0, 3.0])
+
+    def slope(p, n):
+        w = constant if outside else tf.identity(constant)
+        with tf.GradientTape() as tape:
+            tape.watch(w)
+            y = body(w, p, n)
+        return tape.gradient(y, w)
+
+    for p in (True, False):
+        given = tf.constant(p), tf.constant(2)
+        np.testing.assert_allclose(function(slope)(*given), slope(*given), rtol=1e-6)

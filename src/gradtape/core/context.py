@@ -19,8 +19,9 @@ class _Nobody:
 
     def accessed(self, variable: Any) -> None:
         """Nobody wants to know, but perhaps a witness (`cuts`) that stands in for the records."""
-        if type(self.records) is not dict:
-            self.records.read(variable)  # type: ignore[attr-defined]
+        witness: Any = self.records  # once: another thread may end it meanwhile
+        if type(witness) is not dict:
+            witness.read(variable)
 
 
 NOBODY = _Nobody()

@@ -163,7 +163,7 @@ class _Witness(dict):
 
     def _tell(self, key: Any, anyway: bool) -> None:
         alive = recording = False
-        for reference in self._tapes:
+        for reference in tuple(self._tapes):  # another thread may open a tape meanwhile
             tape = reference()
             if tape is None or tape.records is None:
                 continue

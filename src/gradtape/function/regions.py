@@ -166,6 +166,7 @@ class Onlooker(GradientTape):
     def _clear(self) -> None:
         super()._clear()
         self.records = _Known(self._around)
+        self.records[self] = LEAF  # so that it counts as true: an op does not ask a tape that knows nothing
 
     def accessed(self, variable: Variable) -> None:
         for recorder in self._around:

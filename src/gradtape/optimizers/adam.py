@@ -147,12 +147,9 @@ class Nadam(Adamax):
     def slots(self) -> list[dict[str, float]]:
         return [{"momentum": 0.0, "velocity": 0.0}]
 
-    def build(self, var_list: Any) -> None:
-        if self.built:
-            return
-        var_list = list(var_list)
-        super().build(var_list)
-        dtype = var_list[0].dtype if var_list else "float32"
+    def _build(self, variables: list) -> None:
+        super()._build(variables)
+        dtype = variables[0].dtype if variables else "float32"
         self._product: Any = self.add_variable((), 1.0, dtype, "product")
 
     def _begin(self, step: Any) -> None:

@@ -30,13 +30,14 @@ from gradtape.optimizers import functional, gradients, on_device, schedules
 from gradtape.optimizers.gradients import Rows
 from gradtape.values import dtypes
 from gradtape.values.convert import Convertible
-from gradtape.values.sharing import WRITING, alone
+from gradtape.values.sharing import WRITING, alone, new_lock
 from gradtape.values.tensor import Tensor, wrap
 from gradtape.xp import numpy as NUMPY
 
 BLOCK = 1 << 18
 """Larger variables are updated in pieces of this many elements, so that all the passes of a rule stay in the cache."""
 
+_BUILDING = new_lock()  # held while an optimizer makes its state: of threads that share one, the first does it
 _counts: dict[str, itertools.count] = {}
 
 _NOT_SETTABLE = (
@@ -207,9 +208,11 @@ class Optimizer:
 
     def build(self, var_list: Iterable[Variable]) -> None:
         """Make the state for these variables; the first `apply_gradients` does it by itself."""
-        if self.built:
-            return
-        variables = [variable_of(variable) for variable in var_list]
+        with _BUILDING:
+            if not self.built:
+                self._build([variable_of(variable) for variable in var_list])
+
+    def _build(self, variables: list[Variable]) -> None:
         for variable in variables:
             gradients.check_variable(variable, self)
         self._trainable = variables
@@ -495,7 +498,7 @@ class Optimizer:
         """The same for one variable, apart from where others can see it."""
         self._decay(variable, lr, buffers[0])
         if scratch:
-            self.update(np, k, tuple(np.empty((scratch, *g.shape), g.dtype)), g, *buffers)
+            self.update(np, k, tuple([np.empty(g.shape, g.dtype) for _ in range(scratch)]), g, *buffers)
         else:
             self._update_large(g, k, *buffers)
 

@@ -25,6 +25,7 @@ from gradtape.errors import DataLossError, NotFoundError, message
 from gradtape.ops.text import string_array
 from gradtape.train import bundle
 from gradtape.values import dtypes
+from gradtape.values.sharing import new_lock
 
 FORMAT = 2
 INDEX, DATA, TEMPORARY = ".index.json", ".safetensors", ".tmp"
@@ -40,20 +41,23 @@ _STORED_AS = {
 
 # Writing
 
+_WRITING = new_lock()  # threads that write the same file, or the same checkpoint, do so one after the other
+
 
 def atomically(path: str, write: Callable[[str], None]) -> None:
     """Let ``write(temporary name)`` make a file, bring it to the disk, and only then give it its name."""
     temporary = f"{path}.{os.getpid()}{TEMPORARY}"
-    try:
-        write(temporary)
-        _sync(temporary)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    if os.name == "posix":  # elsewhere folders cannot be opened
-        _sync(os.path.dirname(path) or ".")
+    with _WRITING:
+        try:
+            write(temporary)
+            _sync(temporary)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        if os.name == "posix":  # elsewhere folders cannot be opened
+            _sync(os.path.dirname(path) or ".")
 
 
 def _sync(path: str) -> None:
@@ -87,12 +91,13 @@ def write(prefix: str, arrays: dict[str, np.ndarray], objects: list[dict]) -> No
     os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
     stored: dict[str, np.ndarray] = {}
     entries = {name: _encode(name, array, stored) for name, array in arrays.items()}
-    data = _free_name(prefix)
-    atomically(data, lambda temporary: save_file(stored, temporary))
-    write_json(prefix + INDEX, {"data": os.path.basename(data), "objects": objects, "tensors": entries})
-    for leftover in _own(prefix, _ANY) - {data, prefix + INDEX}:
-        with contextlib.suppress(OSError):
-            os.unlink(leftover)
+    with _WRITING:
+        data = _free_name(prefix)
+        atomically(data, lambda temporary: save_file(stored, temporary))
+        write_json(prefix + INDEX, {"data": os.path.basename(data), "objects": objects, "tensors": entries})
+        for leftover in _own(prefix, _ANY) - {data, prefix + INDEX}:
+            with contextlib.suppress(OSError):
+                os.unlink(leftover)
 
 
 _NUMBERED = r"(~\d+)?" + re.escape(DATA)
