@@ -335,3 +335,25 @@ def test_a_nan_stops_the_step_where_numbers_are_checked():
         tf.debugging.disable_check_numerics()
     for value, variable in zip(before, model.weights, strict=True):
         np.testing.assert_array_equal(value, variable.numpy())
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad"])
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_loss_scaling_by_a_power_of_two_changes_nothing_for_repeated_rows(name, eagerly):
+    rng = np.random.default_rng(0)
+    table, weights = rng.normal(size=(9, 4)).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32)
+    x, y = rng.integers(0, 9, (8, 6)), rng.integers(0, 3, 8)
+    x[:, 3:] = 2
+
+    def trained(wrap):
+        layers = [keras.layers.Embedding(9, 4), keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(3, use_bias=False)]
+        model = keras.Sequential([keras.Input((6,), dtype="int32"), *layers])
+        model.set_weights([table, weights])
+        optimizer = wrap(getattr(keras.optimizers, name)(learning_rate=0.05))
+        model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True), run_eagerly=eagerly)
+        model.fit(x, y, batch_size=4, epochs=2, shuffle=False, verbose=0)
+        return model.get_weights()
+
+    scaled = trained(lambda inner: keras.mixed_precision.LossScaleOptimizer(inner, initial_scale=16.0))
+    for a, b in zip(scaled, trained(lambda inner: inner), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)

@@ -20,6 +20,7 @@ from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSc
 
 from gradtape import optimizers as native
 from gradtape.core.context import suspended
+from gradtape.core.indexed_slices import IndexedSlices
 from gradtape.core.tape import GradientTape
 from gradtape.core.variable import Variable, variable_of
 from gradtape.errors import message
@@ -136,6 +137,13 @@ class GradtapeOptimizer(base_optimizer.BaseOptimizer):
         return self.apply_gradients(self.compute_gradients(loss, var_list, tape))
 
 
+def _over(g: Any, divisor: Tensor) -> Any:
+    """A gradient divided; one of repeated rows stays one, for rules look at each of its slices."""
+    if isinstance(g, IndexedSlices):
+        return IndexedSlices._of(divide(g.values, divisor), g.indices, g.dense_shape)
+    return divide(g, divisor)
+
+
 class LossScaling(GradtapeOptimizer):
     """What `LossScaleOptimizer` had in TensorFlow's Keras 2: loops that scale and unscale by hand.
 
@@ -170,7 +178,7 @@ class LossScaling(GradtapeOptimizer):
         scale, good = self._scale(), convert_to_tensor(self.step_counter) + 1
         divisor = elementwise.where(self._unscaled._tensor, elementwise.ones_like(scale), scale)
         kept = map(self._overwrite_variable_with_gradient, variables)
-        unscaled = [g if g is None or keep else divide(g, divisor) for g, keep in zip(grads, kept)]
+        unscaled = [g if g is None or keep else _over(g, divisor) for g, keep in zip(grads, kept)]
         self.inner_optimizer.apply(unscaled, trainable_variables)
         grown = good >= self.dynamic_growth_steps
         self.step_counter.assign(elementwise.where(grown, elementwise.zeros_like(good), good))
