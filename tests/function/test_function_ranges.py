@@ -51,6 +51,14 @@ REFUSED = {
     "an index": (lambda i: tf.constant(TABLE)[i], -4, 4, -5),
     "embedding_lookup": (lambda i: tf.nn.embedding_lookup(tf.constant(TABLE), i), [[0], [3]], [[0], [4]]),
     "gather_nd": (lambda i: tf.gather_nd(tf.constant(TABLE), i), [[0, 0], [3, 2]], [[0, 0], [3, 3]], [[0, -1], [0, 0]]),
+    "gather_nd beside a range": (
+        lambda y: tf.gather_nd(tf.constant(TABLE), tf.stack([tf.range(tf.shape(y)[0]), y], 1)),
+        [0, 2, 1, 0], [0, 3, 1, 0], [0, -1, 1, 0],
+    ),
+    "halves": (lambda i: tf.gather(tf.constant(TABLE), i // 2), [0, 7, 5], [0, 8, 5], [0, -1, 5]),
+    "remainders": (lambda i: tf.gather(tf.constant(TABLE), i % 6), [0, 3, 8, -3], [0, 4, 7, 1], [0, -1, 0, 0]),
+    "signs": (lambda i: tf.gather(tf.constant(TABLE), tf.sign(i)), [0, 3, 8], [0, -1, 7]),
+    "clipped": (lambda i: tf.gather(tf.constant(TABLE), tf.clip_by_value(i, 0, 9) - 6), [6, 9, 99], [5, 9, 9], [-1, 9, 9]),
     "scatter_nd": (lambda i: tf.scatter_nd(i, tf.constant([1.0, 2.0]), [4]), [[0], [3]], [[0], [4]], [[0], [-1]]),
     "tensor_scatter_nd_update": (update, [[0], [3]], [[0], [4]], [[0], [-1]]),
     "tensor_scatter_nd_max": (

@@ -115,6 +115,8 @@ def _between(equations: list, known: set, variable: Any) -> list | None:
 def _is_plain(equation: Any) -> bool:
     if equation.primitive.name == "select_n":
         return len(equation.invars) == 3 and equation.invars[0].aval.dtype == np.bool_
+    if equation.primitive.name in ("div", "rem") and equation.outvars[0].aval.dtype.kind not in "iu":
+        return False
     inner = equation.params.get("jaxpr")
     if inner is not None and (inner.consts or not all(map(_is_plain, inner.jaxpr.eqns))):
         return False
@@ -159,6 +161,20 @@ def _sliced(params: Any, x: Any) -> Any:
     return x[tuple(map(slice, params["start_indices"], params["limit_indices"], strides))]
 
 
+def _counted(params: Any) -> Any:
+    """0, 1, 2, … along one axis."""
+    shape, axis = params["shape"], params["dimension"]
+    steps = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return np.broadcast_to(steps.astype(params["dtype"]), shape)
+
+
+def _divided(params: Any, x: Any, y: Any) -> Any:
+    """Toward zero; by zero, what no index is."""
+    x, y = np.broadcast_arrays(x, y)
+    whole = np.abs(x) // np.abs(np.where(y == 0, 1, y)) * (np.sign(x) * np.sign(y))
+    return np.where(y == 0, np.asarray(-1).astype(x.dtype), whole).astype(x.dtype)
+
+
 def _called(params: Any, *arrays: Any) -> Any:
     """A function inside of the text, such as that of `where`."""
     text = params["jaxpr"].jaxpr
@@ -182,10 +198,13 @@ _PLAIN: dict[str, Callable] = {
     **_SAME,
     "add": lambda params, x, y: np.add(x, y),
     "and": lambda params, x, y: np.bitwise_and(x, y),
+    "clamp": lambda params, least, x, most: np.minimum(np.maximum(x, least), most),
     "concatenate": lambda params, *arrays: np.concatenate(arrays, params["dimension"]),
+    "div": _divided,
     "eq": lambda params, x, y: np.equal(x, y),
     "ge": lambda params, x, y: np.greater_equal(x, y),
     "gt": lambda params, x, y: np.greater(x, y),
+    "iota": _counted,
     "jit": _called,
     "le": lambda params, x, y: np.less_equal(x, y),
     "lt": lambda params, x, y: np.less(x, y),
@@ -197,8 +216,11 @@ _PLAIN: dict[str, Callable] = {
     "not": lambda params, x: np.bitwise_not(x),
     "or": lambda params, x, y: np.bitwise_or(x, y),
     "pjit": _called,  # as jax called it
+    "rem": lambda params, x, y: np.fmod(x, np.where(np.equal(y, 0), 1, y)),
     "select_n": lambda params, which, x, y: np.where(which, y, x),
+    "sign": lambda params, x: np.sign(x),
     "slice": _sliced,
+    "stack": lambda params, *arrays: np.stack(arrays, params["axis"]),
     "sub": lambda params, x, y: np.subtract(x, y),
 }
 """Operations that NumPy repeats in a few microseconds."""
