@@ -14,6 +14,7 @@ import pytest
 
 import gradtape as tf
 from gradtape import toplevel
+from gradtape.scope import SPELLED_OTHERWISE
 
 pytestmark = pytest.mark.tiny
 
@@ -87,6 +88,15 @@ def test_public_functions_and_classes_are_documented():
 def test_unknown_names_suggest_near_ones():
     with pytest.raises(AttributeError, match=r"Did you mean tf\.reduce_mean"):
         tf.reduce_meen  # noqa: B018
+
+
+@pytest.mark.parametrize("name", SPELLED_OTHERWISE)
+def test_names_of_numpy_pytorch_and_jax_lead_to_what_there_is(name):
+    operator.attrgetter(SPELLED_OTHERWISE[name])(tf)
+    assert not hasattr(tf, name)
+    with pytest.raises(AttributeError) as caught:
+        getattr(tf, name)
+    assert str(caught.value).endswith(f"Did you mean tf.{SPELLED_OTHERWISE[name]}?")
 
 
 # The API page

@@ -80,6 +80,39 @@ OUT_OF_SCOPE: dict[str, tuple[str, str]] = {
 """By path below ``tf.``: why it is not there, and what to use instead."""
 
 
+SPELLED_OTHERWISE: dict[str, str] = {
+    "sum": "reduce_sum", "mean": "reduce_mean", "average": "reduce_mean", "prod": "reduce_prod", "max": "reduce_max",
+    "amax": "reduce_max", "min": "reduce_min", "amin": "reduce_min", "all": "reduce_all", "any": "reduce_any",
+    "std": "math.reduce_std", "var": "math.reduce_variance", "logsumexp": "reduce_logsumexp",
+    "log": "math.log", "ln": "math.log", "log1p": "math.log1p", "expm1": "math.expm1", "erf": "math.erf",
+    "lgamma": "math.lgamma", "digamma": "math.digamma", "reciprocal": "math.reciprocal", "isnan": "math.is_nan",
+    "isinf": "math.is_inf", "isfinite": "math.is_finite", "fmod": "math.mod", "mod": "math.mod", "remainder": "math.mod",
+    "power": "pow", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "absolute": "abs", "clip": "clip_by_value", "clamp": "clip_by_value",
+    "dot": "tensordot", "mm": "matmul", "bmm": "matmul", "mv": "linalg.matvec", "matvec": "linalg.matvec",
+    "inner": "tensordot", "outer": "tensordot", "kron": "linalg.LinearOperatorKronecker", "det": "linalg.det",
+    "inv": "linalg.inv", "inverse": "linalg.inv", "solve": "linalg.solve", "svd": "linalg.svd", "qr": "linalg.qr",
+    "cholesky": "linalg.cholesky", "eigh": "linalg.eigh", "trace": "linalg.trace", "diag": "linalg.diag",
+    "tril": "linalg.band_part", "triu": "linalg.band_part", "topk": "math.top_k", "array": "constant",
+    "asarray": "convert_to_tensor", "tensor": "constant", "as_tensor": "convert_to_tensor",
+    "from_numpy": "convert_to_tensor", "arange": "range", "full": "fill", "full_like": "fill", "empty": "zeros",
+    "cat": "concat", "concatenate": "concat", "vstack": "concat", "hstack": "concat", "flatten": "reshape",
+    "ravel": "reshape", "view": "reshape", "permute": "transpose", "swapaxes": "transpose", "moveaxis": "transpose",
+    "unsqueeze": "expand_dims", "flip": "reverse", "take": "gather", "index_select": "gather", "nonzero": "where",
+    "astype": "cast", "copy": "identity", "clone": "identity", "rand": "random.uniform", "randn": "random.normal",
+    "randint": "random.uniform", "randperm": "random.shuffle", "manual_seed": "random.set_seed",
+    "softmax": "nn.softmax", "log_softmax": "nn.log_softmax", "relu": "nn.relu", "gelu": "nn.gelu", "elu": "nn.elu",
+    "silu": "nn.silu", "softplus": "nn.softplus", "leaky_relu": "nn.leaky_relu", "dropout": "nn.dropout",
+    "cross_entropy": "nn.softmax_cross_entropy_with_logits", "jit": "function", "compile": "function",
+    "vmap": "vectorized_map", "grad": "GradientTape", "value_and_grad": "autodiff.value_and_gradient",
+    "jvp": "autodiff.jvp", "vjp": "autodiff.vjp", "jacfwd": "autodiff.jacobian", "jacrev": "autodiff.jacobian",
+    "jacobian": "autodiff.jacobian", "hessian": "autodiff.hessian", "detach": "stop_gradient",
+    "no_grad": "GradientTape.stop_recording",
+    "checkpoint": "recompute_grad",
+}  # fmt: skip
+"""What NumPy, PyTorch and jax call by these names, by its path below ``tf.``."""
+
+
 def out_of_scope(path: str) -> str | None:
     """Why a TensorFlow name such as ``"train.Example"`` is left out, and what to use instead; None if it is not.
 
@@ -109,8 +142,10 @@ def missing(module: str, names: Iterable[str]) -> Callable[[str], Any]:
         import difflib
 
         prefix = f"tf.{path}." if path else "tf."
-        near = difflib.get_close_matches(name, list(names), n=3)
-        hint = f" Did you mean {' or '.join(prefix + n for n in near)}?" if near else ""
+        near = [prefix + n for n in difflib.get_close_matches(name, list(names), n=3)]
+        if name in SPELLED_OTHERWISE and path in ("", "math", "nn", "linalg"):
+            near = [f"tf.{SPELLED_OTHERWISE[name]}"]
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise AttributeError(f"module {module!r} has no attribute {name!r}.{hint}", name=name)
 
     return explain
