@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -59,15 +60,19 @@ def counted(source: Path, program: tuple[str, str]) -> float:
     """Instructions of one run of a program."""
     ready, action = program
     text = f"{PRELUDE}{ready}\ngc.disable()\nfor _ in range(int(sys.argv[1])):\n    {action}\n"
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", text]
+    subprocess.run([*command, "1"], env=environment, capture_output=True, check=False)  # Python keeps what it compiles
     found = []
     for runs in RUNS:
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", text, str(runs)]
-        environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command, str(runs)]
+        done = subprocess.run(valgrind, env=environment, capture_output=True, text=True, check=False)
         total = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
         if done.returncode or total is None:
             sys.exit(f"{action!r} did not run:\n{done.stderr[-2000:]}")
         found.append(int(total.group(1)))
+    if found[1] <= found[0]:
+        sys.exit(f"{action!r} took more the first time: something was made ready only then.")
     return (found[1] - found[0]) / (RUNS[1] - RUNS[0])
 
 
@@ -102,8 +107,7 @@ def main() -> None:
         if earlier is None:
             print(f"Instructions were not counted: this clone has no revision {options.against}.")
             return
-        before = pool.map(lambda program: counted(earlier, program), PROGRAMS.values())
-        after = pool.map(lambda program: counted(ROOT / "src", program), PROGRAMS.values())
+        before, after = [pool.map(partial(counted, source), PROGRAMS.values()) for source in (earlier, ROOT / "src")]
         rows = list(zip(PROGRAMS, before, after, strict=True))
     print(f"instructions, {options.against[:9]} and now")
     for name, old, new in rows:
